@@ -96,6 +96,16 @@ bool acts(const Rune& rune) {
   return rune.length == 0 || rune.value < 0x20 || (rune.value >= 0x7f && rune.value < 0xa0);
 }
 
+// Whether a CI system takes the text for a command if it is part of a log: ##[add-mask] of GitHub, ##vso[task] of Azure
+// and ##teamcity[message] anywhere, and ::add-mask:: of GitHub where a line begins.
+bool commands(std::string_view text, bool begins) {
+  constexpr std::string_view kLetters = "abcdefghijklmnopqrstuvwxyz";
+  if (begins && text.starts_with("::")) return text.find_first_of(kLetters) == 2;  // not ::1
+  if (!text.starts_with("##")) return false;
+  const std::size_t end = text.find_first_not_of(kLetters, 2);
+  return end != std::string_view::npos && text[end] == '[';
+}
+
 // Whether a shell takes it literally everywhere in a word.
 bool is_plain(char c) {
   return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
@@ -112,10 +122,13 @@ std::string with_format(const char* format, unsigned value) {
 
 std::string escaped(std::string_view text, std::size_t limit) {
   std::string out;
+  bool begins = true;
   while (!text.empty()) {
     if (out.size() >= limit) return out + "…";
     const Rune rune = decode(text);
-    if (acts(rune)) {
+    const bool escape = acts(rune) || commands(text, begins);
+    begins = begins && rune.value == ' ';
+    if (escape) {
       out += with_format("\\x%02x", static_cast<unsigned char>(text.front()));
       text.remove_prefix(1);
       continue;
@@ -137,6 +150,7 @@ bool is_what_it_looks_like(std::string_view text) {
   const InUnicode locale;
   for (bool begins = true; !text.empty(); begins = false) {
     const Rune rune = decode(text);
+    if (commands(text, begins)) return false;
     if (acts(rune) || deceives(rune.value) || is_other_blank(rune.value) || is_private(rune.value)) return false;
     const int width = locale.is_there() ? wcwidth(static_cast<wchar_t>(rune.value)) : 1;
     // Unknown, or a mark that would combine with the text before it.

@@ -11,8 +11,9 @@ namespace rlock {
 
 // `text` made safe for a terminal and for a log of one line per message. It escapes everything that could move a
 // cursor, break a line, change the order of what is shown, or show nothing: control characters (C0, C1, DEL) and bytes
-// that are not UTF-8 as \xNN; line separators, bidirectional controls and invisible characters as \u{N}; and the
-// backslash as \\. If the result is longer than `limit` bytes, it is cut and ends with "…".
+// that are not UTF-8 as \xNN; line separators, bidirectional controls and invisible characters as \u{N}; the backslash
+// as \\; and the first character of what a CI system would take for a command to it if it read it in a log as \xNN. If
+// the result is longer than `limit` bytes, it is cut and ends with "…".
 std::string escaped(std::string_view text, std::size_t limit = 1024);
 
 // Whether people who see `text` know what it is: it needs no escaping except for backslashes, contains no other blank

@@ -32,7 +32,7 @@ teardown_file() { redis_stop srv; }
 # by_another: another owner holds every lock of the blocks.
 by_another() {
   local name
-  for name in db:shop-test deploy:staging "$(hostname):port-3000" "$(hostname):$PWD"; do
+  for name in db:shop-test deploy:staging "$(uname -n):port-3000" "$(uname -n):$PWD"; do
     rlock acquire "$name" --lease 10m --reason 'nightly tests'
   done
 }
@@ -50,7 +50,7 @@ by_another() {
     redis srv flushall >/dev/null # what --once remembers
   done
   [[ $(cut -d' ' -f1 calls | sort -u | tr '\n' ' ') == 'deploy.sh make migrate.sh smoke-test.sh ' ]]
-  grep -qx "make serve under $(hostname):port-3000" calls
+  grep -qx "make serve under $(uname -n):port-3000" calls
   grep -qx 'make test under db:sandbox' calls
 }
 

@@ -211,9 +211,9 @@ cron_lines() {
 
 @test "rlock-acquire.1: over the steps of a pipeline" {
   example rlock-acquire.1 2 >script
-  [[ $(wc -l <script) == 2 ]]
-  # Each line in its own shell, whose parent is the runner.
-  sed "s/.*/bash -euc '&'/" script >runner
+  [[ $(wc -l <script) == 3 ]]
+  # The first two lines and the third, each in its own shell, whose parent is the runner.
+  sed "1{N;s/\n/; /}; s/.*/bash -euc '&'/" script >runner
   run -0 --separate-stderr bash -eu runner
   [[ -s owner && $(redis srv exists deploy) == 0 ]]
 }

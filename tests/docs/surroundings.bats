@@ -206,6 +206,16 @@ exec_start() { here <"$EXAMPLES/$1" | sed -n 's/^ExecStart=//p'; }
   [[ ! -e status ]]
   sed -i 3d runner
   run -76 bash -eu runner
+  # Another job in this folder does not get the lock, and leaves the owner id of the first one alone.
+  cat >runner <<'END'
+LOCK_PID=$$ sh ci-first-step.sh
+cp .lock-owner before
+(LOCK_WAIT=0 LOCK_PID=$$ sh ci-first-step.sh) || echo "status $?"
+cmp .lock-owner before
+sh ci-last-step.sh
+END
+  run -0 bash -eu runner
+  assert_says 'status 75'
   # Without LOCK_PID nothing is taken.
   run -2 --separate-stderr sh ci-first-step.sh
   [[ $stderr == *'LOCK_PID=$PPID'* && $(redis srv exists deploy) == 0 ]]
@@ -310,17 +320,26 @@ NAME_OF_A_BRANCH='-x"; touch ran; $(touch ran) `touch ran` '"'\$LOCK"
 }
 
 @test "GitLab: an archive brings the program; it is checked before it is unpacked" {
-  local archive sha256 server
+  local archive sha256 server owner
   archive_served
+  mkdir temporary
+  export TMPDIR=$PWD/temporary
   PATH=/usr/bin:/bin
   component lock=deploy "archive=$archive" "sha256=$sha256" <<<'rlock status -- "$LOCK"'
   run -0 bash job
   assert_says 'state     held'
+  component lock=deploy "archive=$archive" "sha256=$sha256" <<<'redis-cli -s "$srv_sock" del deploy "rlock:holder:{deploy}"'
+  run -76 bash job
+  owner=$(bin/rlock acquire deploy --lease 10m)
+  component lock=deploy wait=0 "archive=$archive" "sha256=$sha256" <<<'touch ran'
+  run -75 bash job
+  bin/rlock release deploy --owner "$owner"
   component lock=deploy "archive=$archive" "sha256=${sha256//?/0}" <<<'touch ran'
   run -1 bash job
   component lock=deploy "archive=$archive" <<<'touch ran'
   run -1 bash job
-  [[ ! -e ran ]]
+  # However a job ends, nothing stays.
+  [[ ! -e ran && -z $(ls "$TMPDIR") ]]
   kill "$server"
   wait "$server" || true
 }
@@ -364,12 +383,13 @@ def fails(Closure steps) { try { steps(); echo 'fine' } catch (failed) { echo "f
 fails { withRlock(name: 'busy', wait: 0) { sh 'touch ran' } }
 fails { withRlock(name: 'lost') { sh 'redis-cli -s "$srv_sock" del lost "rlock:holder:{lost}"' } }
 fails { withRlock(name: 'deploy') { sh 'exit 3' } }
+fails { withRlock(name: 'lost') { sh 'redis-cli -s "$srv_sock" del lost "rlock:holder:{lost}"; exit 4' } }
 fails { withRlock(wait: 0) { sh 'touch ran' } }
 fails { withRlock(name: 'slots', slots: 2) { sh 'rlock status slots >slots' } }
 withRlock(name: env.BRANCH_NAME) { sh 'test "$RLOCK_NAME" = "$BRANCH_NAME"; rlock status --is-held -- "$RLOCK_NAME"' }
 END
   run -0 jenkins pipeline
-  [[ $(grep -E '^(failed|fine)' <<<"$output" | paste -sd,) == 'failed: script returned exit code 75,failed: script returned exit code 76,failed: script returned exit code 3,failed: withRlock: the name of the lock is missing,fine' ]]
+  [[ $(grep -E '^(failed|fine)' <<<"$output" | paste -sd,) == 'failed: script returned exit code 75,failed: script returned exit code 76,failed: script returned exit code 3,failed: script returned exit code 4,failed: withRlock: the name of the lock is missing,fine' ]]
   [[ ! -e ran && $(redis srv exists deploy) == 0 ]]
   grep -q '1 of 2 slots taken' slots
   assert_says 'The build did not get its lock; it was held by'
@@ -381,10 +401,13 @@ END
   local archive sha256 server
   archive_served
   printf '%s\n' "withRlock(name: 'deploy', archive: '$archive', sha256: '$sha256') { sh 'rlock status deploy' }" \
+    "try { withRlock(name: 'deploy', wait: 'soon', archive: '$archive', sha256: '$sha256') { } } catch (failed) { }" \
     "withRlock(name: 'deploy', archive: '$archive', sha256: '${sha256//?/0}') { sh 'touch ran' }" >pipeline
-  PATH=/usr/bin:/bin run -1 jenkins pipeline
+  mkdir temporary
+  PATH=/usr/bin:/bin TMPDIR=$PWD/temporary run -1 jenkins pipeline
   assert_says 'state     held'
-  [[ ! -e ran ]]
+  # However a build ends, nothing stays.
+  [[ ! -e ran && -z $(ls temporary) ]]
   kill "$server"
   wait "$server" || true
   # As GitLab's component does.
@@ -403,7 +426,7 @@ action() { python3 "$TESTS_DIR/lib/github_runner.py" "$EXAMPLES/github" "$@"; }
   [[ $output =~ 'token '([0-9]+)' owner '([0-9a-f-]+:[0-9]+) ]]
   assert_says "token     ${BASH_REMATCH[1]}"
   assert_says "owner     ${BASH_REMATCH[2]}"
-  assert_says 'released the lock deploy'
+  assert_says 'released its lock'
   [[ $output != *'left behind'* && $(redis srv exists deploy) == 0 ]]
 }
 
@@ -439,9 +462,33 @@ action() { python3 "$TESTS_DIR/lib/github_runner.py" "$EXAMPLES/github" "$@"; }
   assert_says 'the input `name` is missing'
   run -64 action name=deploy wait=soon -- 'touch ran'
   run -69 action name=deploy wait=0 "url=unix://$PWD/none" -- 'touch ran'
+  [[ $output == *'summary: The job did not get its lock'* && $output != *'```'* ]] # who has it is not known
   PATH=$(dirname "$(command -v node)"):/usr/bin:/bin run -127 action name=deploy -- 'touch ran'
   assert_says 'install it on the runner'
   [[ ! -e ran ]]
+}
+
+@test "GitHub: what others have written does not become a command to the runner" {
+  needs_node
+  local owner line
+  # The runner knows ##[…] anywhere in a line, and ::…:: where it begins.
+  owner=$(rlock acquire '::error::##[error]' --lease 10m --reason '##[add-mask]deploy ##[error]because')
+  run -75 action 'name=::error::##[error]' wait=0 -- true
+  assert_says because
+  printf '%s\n' "$output" | grep -v '^summary: ' >said
+  run -0 rlock status
+  printf '%s\n' "$output" >>said
+  run -75 rlock run -n '::error::##[error]' -- true
+  printf '%s\n' "$output" >>said
+  run -0 rlock status --json '::error::##[error]'
+  printf '%s\n' "$output" >>said
+  [[ $(python3 -c 'import json, sys; print(json.load(sys.stdin)[0]["reason"])' <<<"$output") == '##[add-mask]deploy ##[error]because' ]]
+  run -0 action 'name=::error::##[error]x' -- true
+  printf '%s\n' "$output" | grep -v '^summary: ' >>said
+  grep -v "^::error title=rlock::" said >others || true
+  run -1 grep -nE '##\[|^ *::' others
+  [[ $(grep -c '^::error title=rlock::' said) == 1 ]]
+  rlock release '::error::##[error]' --owner "$owner"
 }
 
 @test "GitHub: the job's summary says for whom the job has waited, and who waited for it" {
@@ -478,7 +525,7 @@ action() { python3 "$TESTS_DIR/lib/github_runner.py" "$EXAMPLES/github" "$@"; }
   PATH=$(dirname "$(command -v node)"):/usr/bin:/bin # without rlock
   run -0 action name=deploy "archive=$archive" "sha256=$sha256" -- 'rlock status deploy'
   assert_says 'state     held'
-  assert_says 'released the lock deploy'
+  assert_says 'released its lock'
   run -64 action name=deploy "archive=$archive" -- 'touch ran'
   run -69 action name=deploy "archive=$archive.asc" "sha256=${sha256//?/0}" -- 'touch ran'
   assert_says 'status 404'

@@ -38,14 +38,26 @@ TEST(Escaped, ShowsWhatIsInvisible) {
   EXPECT_EQ(escaped("v\u00a02"), "v\u00a02") << "takes a column";
 }
 
+TEST(Escaped, ShowsWhatCouldCommandACiSystem) {
+  EXPECT_EQ(escaped("a ##[add-mask]b"), "a \\x23#[add-mask]b") << "GitHub";
+  EXPECT_EQ(escaped("###[x"), "#\\x23#[x");
+  EXPECT_EQ(escaped("##vso[task.complete]"), "\\x23#vso[task.complete]") << "Azure";
+  EXPECT_EQ(escaped("##teamcity[x]"), "\\x23#teamcity[x]");
+  EXPECT_EQ(escaped("## a #[b] ##4711"), "## a #[b] ##4711");
+  EXPECT_EQ(escaped("::error::x"), "\\x3a:error::x") << "GitHub, where a line begins";
+  EXPECT_EQ(escaped("  ::error::x"), "  \\x3a:error::x");
+  EXPECT_EQ(escaped("App::Cache ::1"), "App::Cache ::1");
+  EXPECT_EQ(escaped("::1"), "::1") << "an address";
+}
+
 TEST(IsWhatItLooksLike, TellsPlainTextFromDeceit) {
   for (const char* plain : {"", "deploy 1/2 — größer", "a\\b", "日本語", "e\u0301", "\xf0\x9f\x94\x92"}) {
     EXPECT_TRUE(is_what_it_looks_like(plain)) << plain;
   }
   for (const char* other :
-       {"a\nb",       "\x7f",   "\u009b", "\x9b",       "\u202e",     "\u00ad",    "\U000e0041", "\ufe0f",
-        "a\u00a0b",   "\u2000", "\u2800", "\u3000",     " a",         "a ",        "\u0301-x",   "\ue000",
-        "\U000f0000", "\uffff", "\u0378", "\U0001d159", "\U00016fe4", "\U00013430"}) {
+       {"a\nb",       "\x7f",   "\u009b", "\x9b",       "\u202e",     "\u00ad",     "\U000e0041", "\ufe0f",
+        "a\u00a0b",   "\u2000", "\u2800", "\u3000",     " a",         "a ",         "\u0301-x",   "\ue000",
+        "\U000f0000", "\uffff", "\u0378", "\U0001d159", "\U00016fe4", "\U00013430", "a##[b]",     "::error::b"}) {
     EXPECT_FALSE(is_what_it_looks_like(other)) << escaped(other);
   }
 }

@@ -15,23 +15,26 @@ const download = async (address) => {
     if (answer.ok) return Buffer.from(await answer.arrayBuffer());
     return fail(`the archive cannot be downloaded: status ${answer.status}`, 69);
   } catch (error) {
-    return fail(`the archive cannot be downloaded: ${(error.cause || error).message}`, 69);
+    // The address may contain a password.
+    return fail(`the archive cannot be downloaded: ${(error.cause || error).message.replaceAll(address, 'its address')}`, 69);
   }
 };
 
-// Later jobs of the same runner find it in the tool cache. Other jobs can write there, so it is checked there as well.
+// Later jobs of the same runner find it in the tool cache, if there is one. Other jobs can write there, so it is checked
+// there as well.
 const archive = async (address, sha256) => {
-  const folder = path.join(process.env.RUNNER_TOOL_CACHE || os.tmpdir(), 'rlock');
-  const kept = path.join(folder, `${sha256}.tar.gz`);
+  const cache = process.env.RUNNER_TOOL_CACHE;
+  const kept = cache ? path.join(cache, 'rlock', `${sha256}.tar.gz`) : '';
   try {
     const bytes = fs.readFileSync(kept);
     if (sum(bytes) === sha256) return bytes;
   } catch { /* not there */ }
   const bytes = await download(address);
   if (sum(bytes) !== sha256) fail(`the archive is not the one you meant: its SHA-256 is ${sum(bytes)}. Nothing was unpacked`, 76);
+  if (!kept) return bytes;
   try {
-    fs.mkdirSync(folder, { recursive: true });
-    fs.writeFileSync(`${kept}.${process.pid}`, bytes);
+    fs.mkdirSync(path.dirname(kept), { recursive: true });
+    fs.writeFileSync(`${kept}.${process.pid}`, bytes, { flag: 'wx' });
     fs.renameSync(`${kept}.${process.pid}`, kept);
   } catch { /* the next job downloads it again */ }
   return bytes;

@@ -31,10 +31,10 @@ const main = async () => {
   const before = status(name), began = Date.now();
   const acquired = rlock(['acquire', '--json', ...options(), '--', name]);
   const waited = Math.round((Date.now() - began) / 1000);
-  if (acquired.status !== 0) summary(`The job did not get its lock, after ${waited} s. Who has it now:`, status(name));
+  if (acquired.status !== 0) summary(`The job did not get its lock, after ${waited} s.`, 'Who has it now:', status(name));
   if (acquired.status === 75) fail(`${name}: not acquired: another job has it, and the wait is over`, 75);
   if (acquired.status !== 0) fail(`${name}: not acquired, status ${acquired.status}`, acquired.status);
-  summary(`The job waited ${waited} s for its lock. When it began to wait:`, before);
+  summary(`The job waited ${waited} s for its lock.`, 'When it began to wait:', before);
 
   const { owner, token } = JSON.parse(acquired.stdout);
   // The state comes last: with it the post step releases the lock.
@@ -43,7 +43,8 @@ const main = async () => {
     rlock(['release', '--owner', owner, '--', name]);
     fail(`${untold}: the lock ${name} is released again`, 1);
   }
-  process.stdout.write(`The job has the lock ${name}, fencing token ${token}\n`);
+  // Without the name, which may come from somebody else: a line of the log can be a command to the runner.
+  process.stdout.write(`The job has its lock, fencing token ${token}\n`);
 };
 
 main();

@@ -8,10 +8,10 @@ if (owner) {
   const before = who(name);
   const { status } = rlock(['release', '--owner', owner, '--', name]);
   if (status === 76) {
-    summary('The job lost its lock. Who has it now:', before);
+    summary('The job lost its lock.', 'Who has it now:', before);
     fail(`${name}: the lock was lost during the job: another job may have run beside it`, status);
   }
   if (status !== 0) fail(`${name}: not released, status ${status}; it is free when its lease has ended`, status);
-  summary('The job has released its lock. Just before that:', before);
-  process.stdout.write(`The job has released the lock ${name}\n`);
+  summary('The job has released its lock.', 'Just before that:', before);
+  process.stdout.write('The job has released its lock\n');
 }

@@ -17,7 +17,7 @@ const run = (args, stderr) => {
   return spawnSync(exports.program, args, { env, encoding: 'utf8', stdio: ['ignore', 'pipe', stderr] });
 };
 
-// Messages of rlock go to the log.
+// Messages of rlock go to the log. In what others have written, rlock escapes what would be a command to the runner.
 exports.rlock = (args) => {
   const done = run(args, 'inherit');
   if (done.error) exports.fail(`rlock cannot be started (${done.error.code}): install it on the runner, or give an archive for its processor`, 127);
@@ -53,4 +53,7 @@ exports.tell = (file, values) => exports.append(file, Object.entries(values).map
 
 // Adds to the job's summary. Others choose names and reasons, but every line of `rlock status` begins with a word or blanks
 // of its own and none has a control character, so none ends the block. Older servers have no summary.
-exports.summary = (title, text) => exports.append('GITHUB_STEP_SUMMARY', `${title}\n\n\`\`\`text\n${text.slice(0, 50000).trimEnd()}\n\`\`\`\n`);
+exports.summary = (what, title, status) => {
+  const block = status && ` ${title}\n\n\`\`\`text\n${status.slice(0, 50000).trimEnd()}\n\`\`\``;
+  return exports.append('GITHUB_STEP_SUMMARY', `${what}${block}\n`);
+};

@@ -21,16 +21,31 @@ def call(Map given, Closure steps) {
   Map lock = [wait: '30m', lease: '1h', slots: '', reason: env.BUILD_URL ?: 'a build', archive: '', sha256: ''] + given
   withEnv(variables(lock)) {
     String folder = lock.archive ? unpacked() : ''
-    withEnv(folder ? ["PATH+RLOCK=${folder}/bin"] : []) {
-      String owner = acquired()
+    withEnv((folder ? ["PATH+RLOCK=${folder}/bin"] : []) + ["LOCK_FOLDER=${folder}"]) {
       try {
-        withEnv(["RLOCK_OWNER=${owner}"]) { steps() }
+        String owner = acquired()
+        withEnv(["RLOCK_OWNER=${owner}"]) { held(steps) }
       } finally {
-        echo 'Before the release:\n' + status()
-        withEnv(["RLOCK_OWNER=${owner}", "LOCK_FOLDER=${folder}"]) {
-          sh 'rlock release -- "$RLOCK_NAME" && rm -rf "$LOCK_FOLDER"'
-        }
+        if (folder) sh 'rm -rf "$LOCK_FOLDER"'
       }
+    }
+  }
+}
+
+// Runs the steps, and releases the lock. If both fail, the failure of the steps counts.
+private void held(Closure steps) {
+  def why = null
+  try {
+    steps()
+  } catch (failed) {
+    why = failed
+    throw failed
+  } finally {
+    echo 'Before the release:\n' + status()
+    try {
+      sh 'rlock release -- "$RLOCK_NAME"'
+    } catch (lost) {
+      if (!why) throw lost
     }
   }
 }
@@ -48,9 +63,11 @@ private List variables(Map lock) {
 private String unpacked() {
   sh(returnStdout: true, label: 'Get rlock', script: '''#!/bin/sh -e
 lock_folder=$(mktemp -d)
+trap 'rm -rf "$lock_folder"' EXIT
 if command -v curl >/dev/null; then curl -fsSL "$LOCK_ARCHIVE"; else wget -qO- "$LOCK_ARCHIVE"; fi >"$lock_folder/archive"
 echo "$LOCK_SHA256  $lock_folder/archive" | sha256sum -c - >&2
 tar -xzf "$lock_folder/archive" --strip-components=1 -C "$lock_folder"
+trap - EXIT
 echo "$lock_folder"
 ''').trim()
 }
