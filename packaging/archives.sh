@@ -14,7 +14,7 @@ setting() { sed -n "s/^set($1 \"\([^\"]*\)\".*/\1/p" "$here/cpack.cmake"; }
 # them. Sets $full, the version, and $semver, as npm and tags of images write it; $out, a folder; and the time that all
 # files get.
 open_archives() {
-  [ $# = 2 ] || [ $# = 3 ] || fail "$0: give the folder of the archives, their version, and where the result goes"
+  [ $# = 2 ] || [ $# = 3 ] || fail "$0: give the folder of the archives and their version, and perhaps a folder for the result"
   from=$(realpath "$1") full=$2 archs=''
   out=$(realpath "${3:-$1}")
   work=$(mktemp -d)

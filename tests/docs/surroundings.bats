@@ -531,6 +531,9 @@ action() { python3 "$TESTS_DIR/lib/github_runner.py" "$EXAMPLES/github" "$@"; }
   assert_says 'status 404'
   run -76 action name=deploy "archive=$archive" "sha256=${sha256//?/0}" -- 'touch ran'
   assert_says "its SHA-256 is $sha256"
+  # Without a tool cache it is not kept: in /tmp, somebody else may have prepared a folder with links for it.
+  RUNNER_TOOL_CACHE='' run -0 action name=deploy "archive=$archive" "sha256=$sha256" -- true
+  [[ ! -e $TMPDIR/rlock ]]
   kill "$server"
   wait "$server" || true
   run -0 action name=deploy "archive=$archive" "sha256=$sha256" -- true
