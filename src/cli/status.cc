@@ -34,7 +34,7 @@ bool fits_a_line(const std::string& name) { return !name.starts_with('-') && is_
 void warn_of_left_out(std::size_t names) {
   if (names == 0) return;
   log::warning(std::to_string(names) + (names == 1 ? " name is" : " names are") +
-               " left out, because of a leading - or characters that are invisible; use --null to print all");
+               " left out, because of a leading - or what would have to be escaped; use --null to print all");
 }
 
 // Like ls(1), prints unchanged names for programs, and escapes them on a terminal. No name contains a newline.

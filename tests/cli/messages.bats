@@ -52,7 +52,7 @@ to_journal() {
 
 @test "a job without problems writes nothing" {
   local command
-  for command in 'run x -- true' 'run -n --min-hold 10ms x -- true' 'run -s x -- true' 'run --slots 2 s -- true' 'status x' 'config'; do
+  for command in 'run x -- true' 'run -n --min-hold 10ms x -- true' 'run -s shared -- true' 'run --slots 2 s -- true' 'status x' 'config'; do
     # shellcheck disable=SC2086 # words
     run -0 --separate-stderr rlock $command
     [[ -z $stderr ]]
