@@ -6,6 +6,7 @@
 
 #include <cerrno>
 #include <utility>
+#include <vector>
 
 #include "base/duration.h"
 #include "base/log.h"
@@ -21,6 +22,12 @@
 namespace rlock::cli {
 namespace {
 
+Result<std::vector<lock::Status>> held_locks(redis::Client& client, milliseconds exchange) {
+  auto all = RLOCK_TRY(lock::inspect_one_server(client, exchange)).locks;
+  std::erase_if(all, [](const auto& status) { return status.state != lock::Status::State::held; });
+  return all;
+}
+
 Result<int> show(const redis::LocalServer& server, milliseconds exchange) {
   const bool running = RLOCK_TRY(server.answers(Until{}.at_most(exchange)));
   const std::string state = running ? "running" : server.served_by() ? "does not answer; see the log" : "not running";
@@ -28,7 +35,7 @@ Result<int> show(const redis::LocalServer& server, milliseconds exchange) {
                      escaped(server.socket_path()) + "\nlog       " + escaped(server.log_path()) + "\n";
   if (running) {
     redis::Client client(server.endpoint());
-    text += "locks     " + std::to_string(RLOCK_TRY(lock::inspect_one_server(client, exchange)).size()) + " held\n";
+    text += "locks     " + std::to_string(RLOCK_TRY(held_locks(client, exchange)).size()) + " held\n";
   }
   return print(text, kDone);
 }
@@ -67,7 +74,7 @@ Result<bool> end_supervisor(const redis::LocalServer& server, const Until& until
 
 // False if locks are held, after reporting them.
 Result<bool> is_unused(redis::Client& client, milliseconds exchange) {
-  const auto held = RLOCK_TRY(lock::inspect_one_server(client, exchange));
+  const auto held = RLOCK_TRY(held_locks(client, exchange));
   if (held.empty()) return true;
   std::string names;
   for (const lock::Status& status : held) names += " " + in_quotes(status.name().text());

@@ -53,10 +53,14 @@ void add_successes(lock::Status& status, lock::Servers& servers, milliseconds ex
 }
 
 Result<std::vector<lock::Status>> look(lock::Servers& servers, const Question& question, int interrupt,
-                                       const std::set<lock::LockName>& also) {
+                                       const std::set<lock::LockName>& also, std::size_t* refused) {
   const Until until{TimePoint::max(), interrupt};
   std::vector<lock::Status> all;
-  if (question.names.empty()) all = RLOCK_TRY(lock::inspect_all(servers, question.exchange, until, also));
+  if (question.names.empty()) {
+    lock::Listing listing = RLOCK_TRY(lock::inspect_all(servers, question.exchange, until, also));
+    if (refused) *refused = listing.refused.size();
+    all = std::move(listing.locks);
+  }
   for (const lock::LockName& name : question.names) {
     const Until end = until.at_most(question.exchange);
     all.push_back(RLOCK_TRY(servers->inspect(name, end, {.as_string = question.strings})));
@@ -87,6 +91,11 @@ std::vector<std::string> held_back(lock::Servers& servers, milliseconds exchange
     }
   }
   return remarks;
+}
+
+std::string unknown_holders(std::size_t refused) {
+  return "It is unknown who holds " + std::to_string(refused) + (refused == 1 ? " lock" : " locks") +
+         ": this user has no right to read " + (refused == 1 ? "it" : "them");
 }
 
 }  // namespace rlock::cli

@@ -21,9 +21,10 @@ struct Question {
   bool successes = false;  // and for what is remembered of jobs that run once, of named locks
 };
 
-// `interrupt`: as in Until. `also`: as in lock::inspect_all.
+// `interrupt`: as in Until. `also`: as in lock::inspect_all. `refused`: gets the number of locks that are left out,
+// because the user has no right to them.
 Result<std::vector<lock::Status>> look(lock::Servers& servers, const Question& question, int interrupt = -1,
-                                       const std::set<lock::LockName>& also = {});
+                                       const std::set<lock::LockName>& also = {}, std::size_t* refused = nullptr);
 
 // None for servers of a cluster, and for those that do not answer.
 lock::Answers<std::optional<lock::Epoch>> epochs_of(lock::Servers& servers, milliseconds exchange, const Until& until);
@@ -35,5 +36,7 @@ void add_successes(lock::Status& status, lock::Servers& servers, milliseconds ex
 // that grant no locks yet, because a list may be empty if they have lost their data.
 std::vector<std::string> silent_servers(const lock::Servers& servers);
 std::vector<std::string> held_back(lock::Servers& servers, milliseconds exchange);
+// About this number of locks that look() has left out.
+std::string unknown_holders(std::size_t refused);
 
 }  // namespace rlock::cli

@@ -181,13 +181,15 @@ Result<int> execute(StatusOptions& options) {
     const lock::HistoryQuery query{.names = options.names, .limit = kHoldsOfEach, .of_each = true};
     return write_page(servers, question, query, {.file = options.html});
   }
-  const auto all = RLOCK_TRY(look(servers, question));
+  std::size_t refused = 0;
+  const auto all = RLOCK_TRY(look(servers, question, -1, {}, &refused));
   if (options.output == is_held) return are_held(all);
   const bool mistyped = for_people && one && !all.front().known;
   RLOCK_TRY(print(shown(all, mistyped ? near_name(servers, options.names.front(), options.timeout) : "")));
   if (one) return kDone;  // it is shown with each server
   for (const std::string& remark : silent_servers(servers)) log::notice(remark);
   if (!for_people) return kDone;
+  if (all.empty() && refused > 0) log::notice(unknown_holders(refused));
   for (const std::string& remark : held_back(servers, options.timeout)) log::notice(remark);
   return kDone;
 }

@@ -83,10 +83,10 @@ Result<Status> of_any_kind(ByScripts& verbs, const LockName& name, Result<Status
 }
 
 // A holder's description may outlive its lock, and the key may hold another program's string by then. If there is a
-// queue, a process of rlock waits for it.
+// queue, a process of rlock waits for it, even if the lock is free and the epoch guard holds grants back.
 bool is_ours(const Status& status) {
-  if (status.state != Status::State::held) return false;
-  return !status.holder() || !status.holder()->by_set || status.waiting > 0;
+  if (status.waiting > 0) return status.state != Status::State::other_kind;
+  return status.state == Status::State::held && (!status.holder() || !status.holder()->by_set);
 }
 
 // True if the user lacks the right to one of the keys.
@@ -129,8 +129,8 @@ bool is_of_others(const Error& error) {
          (error.message.contains("the keys used as arguments") || error.message.contains("to access a key"));
 }
 
-Result<std::vector<Status>> inspect_one_server(redis::Client& client, milliseconds exchange, const Until& until,
-                                               const std::set<LockName>& also) {
+Result<Listing> inspect_one_server(redis::Client& client, milliseconds exchange, const Until& until,
+                                   const std::set<LockName>& also) {
   ByScripts verbs(client);
   const Until end = until.at_most(kLongestLooks * exchange);
   constexpr std::string_view kWords[] = {LockName::kHolder, LockName::kQueue};
@@ -138,29 +138,32 @@ Result<std::vector<Status>> inspect_one_server(redis::Client& client, millisecon
   found.insert(also.begin(), also.end());
   const std::vector<LockName> names(found.begin(), found.end());
   std::size_t size = names.size() * sizeof(Status);
-  std::vector<Status> all;
+  Listing all;
   for (std::size_t first = 0, count = 1; first < names.size(); first += count, count = kAtOnce) {
     count = std::min(count, names.size() - first);
     const std::span page(names.data() + first, count);
     auto plain = verbs.inspect_plain(page, end.at_most(exchange));
     for (std::size_t i = 0; i < count; ++i) {
       auto looked = of_any_kind(verbs, page[i], std::move(plain[i]), end.at_most(exchange));
-      if (!looked && is_of_others(looked.error())) continue;
+      if (!looked && is_of_others(looked.error())) {
+        all.refused.insert(page[i]);
+        continue;
+      }
       Status status = RLOCK_TRY(std::move(looked));
       if (!is_ours(status) && !also.contains(page[i])) continue;
       size += size_of(status);
-      all.push_back(std::move(status));
+      all.locks.push_back(std::move(status));
       RLOCK_TRY(within_list_limits(size, end));
     }
   }
   return all;
 }
 
-Result<std::vector<Status>> inspect_all(Servers& servers, milliseconds exchange, const Until& until,
-                                        const std::set<LockName>& also) {
+Result<Listing> inspect_all(Servers& servers, milliseconds exchange, const Until& until,
+                            const std::set<LockName>& also) {
   auto all = RLOCK_TRY(servers.quorum() ? servers.quorum()->inspect_all(exchange, until, also)
                                         : inspect_one_server(servers.client(0), exchange, until, also));
-  for (Status& status : all) status.asked = servers.display();
+  for (Status& status : all.locks) status.asked = servers.display();
   return all;
 }
 

@@ -14,15 +14,14 @@ namespace rlock::lock {
 Result<std::set<LockName>> names_with(redis::Client& client, std::span<const std::string_view> words, std::size_t each,
                                       milliseconds exchange, const Until& end);
 
-// All locks that are held and were taken with rlock or have a queue; and those of `also` in any state, unless the user
-// has no right to them. Sorted by name. Looks at every key of the database (SCAN), so it is not for a hot path. Each
-// exchange has `exchange`, and all together sixty times that.
-// Errors: also unavailable or protocol if the list does not end within that time or 32 MiB.
-Result<std::vector<Status>> inspect_all(Servers& servers, milliseconds exchange, const Until& until = {},
-                                        const std::set<LockName>& also = {});
+// All locks that are held and were taken with rlock or have waiters, and those of `also` in any state. Looks at every
+// key of the database (SCAN), so it is not for a hot path. Each exchange has `exchange`, and all together sixty times
+// that. Errors: also unavailable or protocol if the list does not end within that time or 32 MiB.
+Result<Listing> inspect_all(Servers& servers, milliseconds exchange, const Until& until = {},
+                            const std::set<LockName>& also = {});
 // The same for one server.
-Result<std::vector<Status>> inspect_one_server(redis::Client& client, milliseconds exchange, const Until& until = {},
-                                               const std::set<LockName>& also = {});
+Result<Listing> inspect_one_server(redis::Client& client, milliseconds exchange, const Until& until = {},
+                                   const std::set<LockName>& also = {});
 
 // False: the lock of that status is free, has no waiters, and no fencing token, queue, history or other key has its
 // name. Takes one exchange, unless the status shows one of these. True if the server does not say.

@@ -48,6 +48,11 @@ inline constexpr milliseconds kLookLimit = 2s;
 // The same for a vote: a tenth of the lease, but at least 200 ms and at most 2 s.
 milliseconds vote_limit(milliseconds lease);
 
+struct Listing {
+  std::vector<Status> locks;   // sorted by name
+  std::set<LockName> refused;  // the user has no right to these
+};
+
 // Not for several threads at a time. No thread of its own runs between two calls, so a process may fork.
 class Quorum final : public Verbs {
  public:
@@ -86,7 +91,7 @@ class Quorum final : public Verbs {
                                 const Until& until) override;
   Result<Status> inspect(const LockName& name, const Until& until, Look look) override;
   // As lock::inspect_all.
-  Result<std::vector<Status>> inspect_all(milliseconds exchange, const Until& until, const std::set<LockName>& also);
+  Result<Listing> inspect_all(milliseconds exchange, const Until& until, const std::set<LockName>& also);
 
   std::size_t size() const { return members_.size(); }
   const Member& member(std::size_t i) const { return *members_[i]; }

@@ -99,19 +99,22 @@ Result<Status> Quorum::inspect(const LockName& name, const Until& until, Look lo
   return merged(name, *this, answers);
 }
 
-Result<std::vector<Status>> Quorum::inspect_all(milliseconds exchange, const Until& until,
-                                                const std::set<LockName>& also) {
+Result<Listing> Quorum::inspect_all(milliseconds exchange, const Until& until, const std::set<LockName>& also) {
   const auto look = [&](Member& member, const Until& end) {
     return inspect_one_server(member.client, std::min(exchange, rlock::until(end.deadline)), {}, also);
   };
-  const auto lists = ask_each<std::vector<Status>>(look, exchange, until, all_answer<std::vector<Status>>);
+  const auto lists = ask_each<Listing>(look, exchange, until, all_answer<Listing>);
   RLOCK_TRY(expect_majority(lists, true));
   std::set<LockName> names;
+  Listing all;
   for (const auto& list : lists) {
     if (!list) continue;
-    for (const Status& status : *list) names.insert(status.name());
+    // A verdict on a lock that is free does not count waiters.
+    for (const Status& status : list->locks) {
+      if (status.state != Status::State::free || also.contains(status.name())) names.insert(status.name());
+    }
+    all.refused.insert(list->refused.begin(), list->refused.end());
   }
-  std::vector<Status> all;
   for (const LockName& name : names) {
     Answers<Status> answers;
     for (const auto& list : lists) {
@@ -119,10 +122,11 @@ Result<std::vector<Status>> Quorum::inspect_all(milliseconds exchange, const Unt
         answers.push_back(std::unexpected(list.error()));
         continue;
       }
-      const auto found = std::ranges::find(*list, name, &Status::name);
-      answers.push_back(found == list->end() ? Status{.lock = {name}} : *found);
+      const auto found = std::ranges::find(list->locks, name, &Status::name);
+      answers.push_back(found == list->locks.end() ? Status{.lock = {name}} : *found);
     }
-    all.push_back(merged(name, *this, answers));
+    all.refused.erase(name);
+    all.locks.push_back(merged(name, *this, answers));
   }
   return all;
 }

@@ -42,7 +42,7 @@ std::string counted(std::size_t number, const char* what) {
 
 std::string time_element(milliseconds time, Zone zone) { return "<time>" + html(date_text(time, zone)) + "</time>"; }
 
-std::string small(const std::string& text) { return text.empty() ? "" : "<small>" + html(text) + "</small>"; }
+std::string small(const std::string& text) { return text.empty() ? "" : " <small>" + html(text) + "</small>"; }
 
 // Everything about one lock.
 struct OfLock {
@@ -58,7 +58,7 @@ struct OfLock {
 
 class Page {
  public:
-  explicit Page(const PageFacts& facts) : facts_(facts) {
+  explicit Page(const PageFacts& facts) : facts_(facts), oldest_(facts.now) {
     if (facts.locks) {
       for (const Status& status : *facts.locks) all_[status.name()].status = &status;
     }
@@ -75,7 +75,7 @@ class Page {
       const bool held = of.status && !of.status->holders.empty();
       // A gap since the last hold is shown, but must not squeeze the holds.
       if (held || facts.now - of.span.end < 2 * of.span.length()) of.span.end = std::max(of.span.end, facts.now);
-      if (!of.holds.empty()) longest_ = std::max(longest_, of.span.length());
+      if (!of.holds.empty()) oldest_ = std::min(oldest_, of.span.begin);
     }
   }
 
@@ -111,13 +111,14 @@ class Page {
       if (status.state == Status::State::held) ++held;
       waiting += static_cast<std::size_t>(std::max(status.waiting, 0LL));
     }
-    return std::to_string(held) + " held, " + std::to_string(waiting) + " waiting";
+    return std::to_string(held) + " held, " + std::to_string(waiting) + " waiting" +
+           (facts_.refused > 0 ? ", " + std::to_string(facts_.refused) + " unknown" : "");
   }
 
   std::vector<std::size_t> levels() const {
     std::vector<std::size_t> some = {0};
     for (std::size_t i = 1; i < kLevels.size(); ++i) {
-      if (kLevels.at(i).length < longest_) some.push_back(i);
+      if (kLevels.at(i).length < facts_.now - oldest_) some.push_back(i);
     }
     return some;
   }
@@ -171,10 +172,10 @@ class Page {
     if (!slots.empty()) holds += small((holder.slots.resources.empty() ? "slot " : "") + slots);
     if (holder.mode == "read" || holder.mode == "write") holds += small(holder.mode == "read" ? "reads" : "writes");
     std::string since = holder.held_for ? html("for " + rough_duration(*holder.held_for)) : "";
-    if (holder.since) since += "<small>" + time_element(*holder.since, facts_.zone) + "</small>";
+    if (holder.since) since += " <small>" + time_element(*holder.since, facts_.zone) + "</small>";
     std::string lease = html(holder.expires_in ? "ends in " + rough_duration(*holder.expires_in) : "never ends");
     if (holder.overdue > 0ms) {
-      lease += "<small class=\"warn\">overdue for " + html(rough_duration(holder.overdue)) + "</small>";
+      lease += " <small class=\"warn\">overdue for " + html(rough_duration(holder.overdue)) + "</small>";
     }
     return row_of(of, name,
                   cell("Holder", holds) + cell("Held", since) + cell("Reason", html(escaped(holder.who.reason, 512))) +
@@ -220,7 +221,9 @@ class Page {
       holders += more_row(of, name.display(), status.number - static_cast<long long>(status.holders.size()));
       waiters += more_row(of, name.display(), status.waiting - static_cast<long long>(status.queue.size()));
     }
-    if (holders.empty()) text += "<p>No lock is held.</p>\n";
+    if (holders.empty()) {
+      text += facts_.refused > 0 ? "<p>No lock that this user may read is held.</p>\n" : "<p>No lock is held.</p>\n";
+    }
     if (!holders.empty()) {
       text += table_head("now", "Who holds a lock", {"Lock", "Holder", "Held", "Reason", "Lease"}) + holders +
               "</tbody></table>\n";
@@ -234,17 +237,21 @@ class Page {
 
   std::string locks() const {
     std::string text = "<section aria-labelledby=\"locks\">\n<h2 id=\"locks\">Locks</h2>\n";
-    if (all_.empty()) return text + "<p>No lock is known here.</p>\n</section>\n";
+    if (all_.empty()) {
+      return text + (facts_.chosen ? "<p>No such holds are recorded here.</p>" : "<p>No lock is known here.</p>") +
+             "\n</section>\n";
+    }
     // The pattern of failures, which the pictures use.
     text +=
-        "<svg class=\"defs\" aria-hidden=\"true\"><defs><pattern id=\"bad\" width=\"5\" height=\"5\" "
+        "<svg class=\"defs\" width=\"0\" height=\"0\" aria-hidden=\"true\"><defs><pattern id=\"bad\" width=\"5\" "
+        "height=\"5\" "
         "patternUnits=\"userSpaceOnUse\" patternTransform=\"rotate(45)\"><rect class=\"back0\" width=\"5\" "
         "height=\"5\"/>"
         "<line class=\"hatch\" x1=\"0\" x2=\"0\" y1=\"0\" y2=\"5\"/></pattern></defs></svg>\n<ul class=\"key\">";
     for (const auto& [mark, meaning] :
          {std::pair("p", "held now"), std::pair("f", "held"), std::pair("b", "failed, lost or taken away"),
           std::pair("w", "somebody waited")}) {
-      text += "<li><svg aria-hidden=\"true\"><rect class=\"" + std::string(mark) +
+      text += "<li><svg width=\"18\" height=\"10\" aria-hidden=\"true\"><rect class=\"" + std::string(mark) +
               "\" width=\"18\" height=\"10\" rx=\"2\"/></svg>" + meaning + "</li>";
     }
     text += "<li class=\"number\">a number: so many holds that are too short to be drawn one by one</li></ul>\n";
@@ -313,9 +320,9 @@ class Page {
     const auto add = [&](const std::string& fact) { text += (text.empty() ? "" : " · ") + fact; };
     if (!of.holds.empty()) {
       const PastHold& last = *of.holds.front();
-      add(std::string("last: <span class=\"") + (last.fine() ? "r-ok" : "r-bad") + "\">" + html(result_text(last)) +
-          "</span> " + html(rough_duration(std::max(facts_.now - last.ended, 0ms))) + " ago, " +
-          html(holder_text(last)));
+      add(std::string(facts_.only_failures ? "last failure" : "last") + ": <span class=\"" +
+          (last.fine() ? "r-ok" : "r-bad") + "\">" + html(result_text(last)) + "</span> " +
+          html(rough_duration(std::max(facts_.now - last.ended, 0ms))) + " ago, " + html(holder_text(last)));
     }
     for (const auto& [total, what] : {std::pair(of.totals.losses, " lost"), std::pair(of.totals.forced, " taken away"),
                                       std::pair(of.totals.skips, " not acquired")}) {
@@ -362,16 +369,17 @@ class Page {
   }
 
   // "Last 34 holds: median 4m00s, longest 6m12s"
-  static std::string lengths(const OfLock& of) {
+  std::string lengths(const OfLock& of) const {
+    const std::string what = facts_.only_failures ? "failed hold" : "hold";
     std::vector<milliseconds> lasted;
     for (const PastHold* hold : of.holds) {
       if (hold->held && lasted.size() < page::kMostRuns) lasted.push_back(*hold->held);
     }
     const std::size_t count = std::min(of.holds.size(), page::kMostRuns);
-    if (lasted.empty()) return "Last holds";
+    if (lasted.empty()) return "Last " + what + "s";
     std::ranges::sort(lasted);
-    if (count == 1) return "Last hold: " + rough_duration(lasted.back());
-    return "Last " + std::to_string(count) + " holds: median " + rough_duration(lasted[lasted.size() / 2]) +
+    if (count == 1) return "Last " + what + ": " + rough_duration(lasted.back());
+    return "Last " + counted(count, what.c_str()) + ": median " + rough_duration(lasted[lasted.size() / 2]) +
            ", longest " + rough_duration(lasted.back());
   }
 
@@ -407,7 +415,7 @@ class Page {
 
   const PageFacts& facts_;
   std::map<lock::LockName, OfLock> all_;
-  milliseconds longest_{};  // of the spans
+  milliseconds oldest_{};  // the begin of the first span
 };
 
 }  // namespace

@@ -21,6 +21,9 @@ struct PageFacts {
   std::optional<std::vector<lock::Status>> locks;  // none: their present state is unknown
   std::vector<lock::PastHold> holds;               // newest first
   std::map<lock::LockName, lock::Totals> totals;
+  bool only_failures = false;        // the holds are
+  bool chosen = false;               // there may be other holds, besides older ones
+  std::size_t refused = 0;           // number of locks whose present state the user may not read
   std::string about_holds;           // "the newest ones (use --limit for older ones)"; may be empty
   std::vector<std::string> remarks;  // about the servers; not yet escaped for HTML
   milliseconds now{};                // since 1970

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <array>
 #include <cstdio>
+#include <ranges>
 #include <set>
 #include <utility>
 
@@ -107,6 +108,13 @@ struct Block {
   double left = 0, right = 0;
   bool foldable = true;
 
+  // Has room for its number.
+  double width_of_block() const {
+    return std::max(kBlock, kDigit * static_cast<double>(std::to_string(bars.size()).size()));
+  }
+
+  bool present() const { return bars.front()->kind == Bar::Kind::present; }
+
   // Cut at the end of the bar, which is what an inner picture does.
   std::string label(const Bar& bar, int y) const {
     if (right - left < kLabel || bar.label.empty()) return "";
@@ -131,45 +139,63 @@ struct Block {
     // The failures take their share of the height from below, and never less than can be seen.
     const int all = kBarHeight, count = static_cast<int>(bars.size());
     const int red = bad == 0 ? 0 : std::max(4, static_cast<int>(static_cast<std::size_t>(all) * bad / bars.size()));
-    const std::string title = std::to_string(count) + (count == 1 ? " hold" : " holds") + " from " +
-                              date_text(bars.front()->begin, zone) + " to " + date_text(bars.back()->end, zone) +
-                              (bad == 0 ? "" : ", " + std::to_string(bad) + " of them failed");
     const double width = right - left;
-    std::string inside = title_of(title) + rect("f", left, width, y, all);
+    std::string inside = title_of(title(bad, zone)) + rect(present() ? "p" : "f", left, width, y, all);
     if (red > 0) inside += rect("back0", left, width, y + all - red, red);
     const std::string shown = std::to_string(count);
-    if (width >= kDigit * static_cast<double>(shown.size())) inside += text_at(left + width / 2, y + 11, shown, "n");
+    if (width >= kDigit * static_cast<double>(shown.size()) - 0.01)
+      inside += text_at(left + width / 2, y + 11, shown, "n");
     return linked(rows, "<g>" + inside + "</g>");
   }
+
+ private:
+  std::string title(std::size_t bad, Zone zone) const {
+    const std::string count = std::to_string(bars.size()) + (bars.size() == 1 ? " hold" : " holds");
+    if (present()) return count + " that last; see who holds a lock now";
+    return count + " from " + date_text(bars.front()->begin, zone) + " to " + date_text(bars.back()->end, zone) +
+           (bad == 0 ? "" : ", " + std::to_string(bad) + " of them failed");
+  }
 };
+
+// Moves blocks to the left where they reach beyond the picture, or cover the next one; what is long is cut instead.
+void keep_apart(std::vector<Block>& blocks) {
+  double limit = 100;
+  for (Block& block : std::views::reverse(blocks)) {
+    if (block.right > limit) {
+      block.left = std::clamp(limit - std::min(block.right - block.left, block.width_of_block()), 0.0, block.left);
+      block.right = std::max(limit, block.left + kLeast);
+    }
+    limit = block.left - kGap;
+  }
+}
 
 // One lane. `folded`: show only numbers, because these holds have no lane of their own.
 std::string lane(std::vector<const Bar*> bars, const Span& span, Zone zone, int y, bool folded) {
   std::ranges::stable_sort(bars, {}, [](const Bar* bar) { return bar->begin; });
   std::vector<Block> blocks;
   for (const Bar* bar : bars) {
-    const double left = place(bar->begin, span), right = std::max(place(bar->end, span), left + kLeast);
+    double left = place(bar->begin, span), right = std::max(place(bar->end, span), left + kLeast);
     const bool is_short = folded || (right - left < 3 * kLeast && bar->kind != Bar::Kind::present);
     Block* last = blocks.empty() ? nullptr : &blocks.back();
     const bool joins = last && is_short && last->foldable && left < last->right + kGap &&
+                       last->present() == (bar->kind == Bar::Kind::present) &&
                        (folded || right <= last->left + kMostOfBlock);
     if (joins) {
       last->bars.push_back(bar);
-      last->right = std::max({last->right, right, last->left + kBlock});
+      last->right = std::max({last->right, right, last->left + last->width_of_block()});
       continue;
     }
-    // What follows a block cuts it.
-    if (last && left < last->right) last->right = std::max(left - kGap, last->left + kLeast);
+    // What follows a block cuts it, but leaves enough of it to be seen.
+    if (last && left < last->right) {
+      last->right = std::max(left - kGap, last->left + kLeast);
+      left = std::max(left, last->right + kGap);
+      right = std::max(right, left + kLeast);
+    }
     blocks.push_back({{bar}, left, folded ? std::max(right, left + kBlock) : right, is_short});
   }
+  keep_apart(blocks);
   std::string text;
-  for (Block& block : blocks) {
-    if (block.right > 100) {  // the newest hold, which has just ended
-      block.left = std::max(0.0, block.left - (block.right - 100));
-      block.right = 100;
-    }
-    text += block.drawn(y, folded, zone);
-  }
+  for (const Block& block : blocks) text += block.drawn(y, folded, zone);
   return text;
 }
 

@@ -400,6 +400,10 @@ at() {
   [[ $output == 'o forced root lost - 9' ]]
   run -0 holds --since 2023-11-14T22:13:22Z --failed z
   [[ $output == $'o forced root lost - 9\nk forced me exited 0 7' ]]
+  # The page says what it leaves out.
+  rlock history --since 2023-11-14T22:13:22Z --failed --html page.html z
+  grep -q ' 2 past holds, only failures, since 2023-11-14T22:13:22Z · ' page.html
+  grep -q 'last failure: ' page.html && grep -q 'Last failed holds' page.html
   redis srv del 'rlock:history:{z}' >/dev/null
   at 1700000003000 z outcome forced owner o by root
   at 1700000005000 z outcome gone owner o end lost why reason
@@ -407,6 +411,8 @@ at() {
   [[ $output == 'o forced root lost - -' ]]
   run -0 holds --since 2023-11-14T22:13:26Z z
   [[ -z $output ]]
+  rlock history --since 2023-11-14T22:13:26Z --html page.html
+  grep -q 'No such holds are recorded here' page.html
 }
 
 @test "--since 2h uses the server's clock" {
@@ -872,6 +878,14 @@ for lane in {bar[3] for bar in fine}:
 assert 2 <= picture.count("<line") <= 6 and re.search(r'<g class="t"><text [^>]*>\d\d:\d\d', picture)
 assert int(re.search(r'height="(\d+)"', picture)[1]) >= max(bar[3] for bar in fine) + 20
 PYTHON
+}
+
+@test "a page of old holds can be filtered by time, however short the time between them" {
+  local day=86400000
+  at "$(($(wall_ms) - 3 * day))" a outcome released owner 1 held 500 end exited value 0
+  at "$(($(wall_ms) - 20 * day))" b outcome released owner 2 held 500 end exited value 0
+  rlock history --html page.html
+  [[ $(grep -o 'name="time"' page.html | wc -l) == 4 ]]
 }
 
 @test "a page shows every hold: short ones have a least width, those closer than that a number" {

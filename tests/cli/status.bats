@@ -349,7 +349,7 @@ EOF
   grep -q 'data-label="Reason">&lt;release&gt;</td>' page.html
   [[ $(grep -c '<tr id="h' page.html) == 1 ]]
   rlock status --html - c >out
-  grep -qF "$FOREIGN<small>not taken by rlock" out
+  grep -qF "$FOREIGN <small>not taken by rlock" out
   run -1 grep -E '<h3 .*>[ab]<' out
   rlock release a --owner "$owner"
   rlock status --html page.html a
@@ -364,6 +364,48 @@ EOF
   run -71 rlock status --html /nowhere/page.html
 }
 
+@test "a page has locks that are only waited for, or that jobs did not get" {
+  local owner waiter
+  not_over cluster 'its servers have no epoch guard'
+  owner=$(rlock acquire --lease 1m a)
+  run -75 rlock run -n --history a -- true
+  rlock release a --owner "$owner"
+  rlock status --html page.html
+  grep -q '<p class="dim">1 not acquired</p>' page.html
+  # A waiter that the epoch guard holds back waits for a free lock.
+  redis srv hset rlock:epoch life another server another longest 600000 >/dev/null
+  "$RLOCK" run --epoch-guard b -- true 2>/dev/null 3>&- &
+  waiter=$!
+  wait_until eval '[[ $(redis srv zcard "rlock:queue:{b}") == 1 ]]'
+  rlock status --html page.html
+  grep -q '<title>0 held, 1 waiting ' page.html && grep -q '<caption>Who waits</caption>' page.html
+  run -0 rlock status
+  [[ $output == *b*free* ]]
+  kill -TERM "$waiter"
+  wait "$waiter" || true
+  redis srv del rlock:epoch 'rlock:totals:{a}' >/dev/null
+}
+
+@test "a page counts present holds that have no lane, as held now" {
+  local i
+  for i in {1..26}; do rlock acquire -s --lease 1m a >/dev/null; done
+  rlock status --html page.html
+  [[ $(grep -o '<rect class="p"[^/]*%' page.html | wc -l) == 25 ]]
+  grep -q '<g><title>2 holds that last; see who holds a lock now</title><rect class="p"' page.html
+  rlock force-unlock --now --yes a
+}
+
+@test "a page of more locks than memory has room for shows fewer holds of each" {
+  not_over cluster 'a script there writes keys of one slot'
+  redis srv eval 'for i = 1, 700 do for j = 1, 100 do
+    redis.call("xadd", "rlock:history:{" .. i .. "}", 1700000000000 + j .. "-1", "outcome", "released", "owner", j,
+      "held", 20000, "host", "ci-9", "user", "ann", "pid", j, "command", "./deploy.sh", "end", "exited", "value", 0)
+  end end' 0 >/dev/null
+  rlock status --html page.html
+  grep -q ' 17500 past holds, at most 25 of each lock ' page.html
+  redis srv eval 'for i = 1, 700 do redis.call("del", "rlock:history:{" .. i .. "}") end' 0 >/dev/null
+}
+
 @test "a page without the right to the present state: history --html says so, status --html fails" {
   not_over acl 'another user than this one'
   rlock run --history a -- true
@@ -375,6 +417,15 @@ EOF
   rlock history --url "$url" --html page.html a
   grep -q '<p class="warn">It is unknown who holds the locks now: .*NOPERM' page.html
   [[ $(grep -c '<tr id="h' page.html) == 1 ]]
+  # Without a name, locks that the user may not read are counted, also if that is all of them.
+  local owner
+  owner=$(rlock acquire --lease 1m other)
+  redis srv acl setuser reader resetkeys '~rlock:*' +@all
+  rlock status --url "$url" --html page.html
+  grep -q '<title>0 held, 0 waiting, 2 unknown ' page.html
+  grep -q '<p class="warn">It is unknown who holds 2 locks: this user has no right to read them<' page.html
+  grep -q 'No lock that this user may read is held' page.html
+  rlock release other --owner "$owner"
   redis srv acl deluser reader
   redis_listen_no_more srv
   redis srv del 'rlock:history:{a}' 'rlock:totals:{a}' >/dev/null

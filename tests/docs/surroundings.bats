@@ -119,6 +119,9 @@ needs_node() { command -v node >/dev/null || skip 'NO NODE HERE: the action for 
   for unit in {backup,status-page}.{service,timer} leader.service; do sed "s,=rlock ,=$PWD/bin/rlock ," "$EXAMPLES/$unit" >"$unit"; done
   run -0 systemd-analyze verify --man=no ./{backup,status-page}.{service,timer} ./leader.service
   [[ $output != *"$PWD"* ]] || { show && return 1; }
+  # systemd puts what a DynamicUser leaves in /run/private, where no web server can read it.
+  [[ $(grep -cE '^(RuntimeDirectoryPreserve=yes|User=status-page)$' status-page.service) == 2 ]]
+  run ! grep -q '^DynamicUser' status-page.service
 }
 
 # exec_start UNIT

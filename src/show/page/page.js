@@ -3,8 +3,11 @@
 'use strict';
 const all = (what) => [...document.querySelectorAll(what)];
 const find = document.getElementById('find');
+// Of each lock, by its id. To look for each lock's rows would take minutes if there are thousands.
+const rowsOf = {};
+for (const row of all('tr[data-lock]')) (rowsOf[row.dataset.lock] ??= []).push(row);
 const locks = all('article').map((it) => ({
-  it, name: it.querySelector('h3').textContent.toLowerCase(), rows: all(`tr[data-lock="${it.id}"]`) }));
+  it, name: it.querySelector('h3').textContent.toLowerCase(), rows: rowsOf[it.id] ?? [] }));
 
 function filter() {
   const wanted = find.value.trim().toLowerCase();
@@ -24,17 +27,22 @@ function tellAge() {
   document.getElementById('age').textContent = text;
 }
 
-// The rows of a bar are "7-9 12": numbers of rows.
+// The rows of a bar are "7-9 12": numbers of rows. If a filter hides all of them, it is turned off.
 function mark(event) {
   const bar = event.target.closest('a[data-rows]');
   if (!bar) return;
+  event.preventDefault();
   for (const row of all('tr.on')) row.classList.remove('on');
   for (const part of bar.dataset.rows.split(' ')) {
     const [first, last = first] = part.split('-').map(Number);
     for (let i = first; i <= last; ++i) document.getElementById(`h${i}`)?.classList.add('on');
   }
-  const row = document.querySelector(bar.getAttribute('href'));
-  if (row) row.closest('details').open = true;
+  const rows = all('tr.on');
+  if (!rows.length) return;
+  rows[0].closest('details').open = true;
+  const seen = () => rows.find((row) => row.getClientRects().length);
+  if (!seen()) for (const input of all('#z0, #failed')) input.checked = input.id === 'z0';
+  seen()?.scrollIntoView();
 }
 
 document.addEventListener('click', mark);
