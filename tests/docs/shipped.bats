@@ -36,7 +36,8 @@ make_archive() {
   cp "$built/completions/rlock" "$tree/share/bash-completion/completions/"
   cp "$built/completions/_rlock" "$tree/share/zsh/site-functions/"
   cp "$built/completions/rlock.fish" "$tree/share/fish/vendor_completions.d/"
-  tar -C "$BATS_FILE_TMPDIR/tree" --mtime=@1000000000 -czf "$RELEASE/$name.tar.gz" "$name"
+  eval "$(sed -n '/^archive() {/,/^}/p' "$root/packaging/release")"
+  SOURCE_DATE_EPOCH=1000000000 archive "$RELEASE/$name.tar.gz" "$BATS_FILE_TMPDIR/tree" "$name"
 }
 
 # made_twice SCRIPT: packs the archive with it into one/, and again as somebody else. Both have the same bytes.
