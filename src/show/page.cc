@@ -416,7 +416,7 @@ class Page {
 
   const PageFacts& facts_;
   std::map<lock::LockName, OfLock> all_;
-  milliseconds oldest_{};  // the begin of the first span
+  milliseconds oldest_{};  // when the first span begins
 };
 
 }  // namespace
