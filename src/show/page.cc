@@ -342,6 +342,7 @@ class Page {
     }
     for (const std::size_t level : levels()) {
       const Span span = level == 0 ? of.span : Span{facts_.now - kLevels.at(level).length, facts_.now};
+      if (level > 0 && bars.back().end < span.begin) continue;  // the filter hides the whole lock
       text += page::lanes(bars, span, facts_.zone, "z z" + std::to_string(level));
     }
     text += "</div></figure>\n";
@@ -415,7 +416,7 @@ class Page {
 
   const PageFacts& facts_;
   std::map<lock::LockName, OfLock> all_;
-  milliseconds oldest_{};  // the begin of the first span
+  milliseconds oldest_{};  // when the first span begins
 };
 
 }  // namespace

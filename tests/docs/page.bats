@@ -33,13 +33,17 @@ hold() {
 # Locks as people have them: a nightly job, one that ends in half a second, one that runs all the time, and one that is
 # held and waited for.
 write_jobs() {
-  local i hour=3600000
+  local i hour=3600000 owner
   NOW=$(wall_ms)
   for i in {30..1}; do hold nightly $((i * 24 * hour - 12 * hour)) 1200000 value 0; done
   for i in {5..1}; do hold tick $((i * hour / 6)) 500 waited 2000 value 0; done
   hold burst $((hour / 2)) 500 value 3
   for i in {50..1}; do hold burst $((i * 100)) 50 value 0; done
   for i in {6..1}; do hold deploy $((i * hour)) 240000 value 0; done
+  # One that has failed is retried at once, and runs for long; then it fails for long, and is held now.
+  hold retry $((10 * hour)) 1000 value 3
+  hold retry 60000 $((10 * hour - 62000)) value 3
+  owner=$(rlock acquire --lease 1m retry)
   redis srv hset 'rlock:totals:{deploy}' lasted '240000 240000 240000 240000 240000' >/dev/null
   job_start --reason 'release 1.4' deploy -- sleep 600
   wait_until rlock status --is-held deploy
@@ -47,8 +51,17 @@ write_jobs() {
   waiter=$!
   wait_until eval '[[ $(redis srv zcard "rlock:queue:{deploy}") == 1 ]]'
   rlock status --html jobs.html
+  rlock release retry --owner "$owner"
   kill -TERM "$waiter" "$frontend"
   wait "$waiter" "$frontend" || true
+}
+
+# A lock for each deploy.
+many_locks() {
+  redis srv eval 'for i = 1, 10000 do
+    redis.call("xadd", "rlock:history:{deploy-" .. i % 2000 .. "}", 1700000000000 + i * 60000 .. "-1", "outcome", "released",
+      "owner", i, "held", 20000, "host", "ci", "user", "ann", "pid", i, "end", "exited", "value", 0)
+  end' 0 >/dev/null
 }
 
 @test "a reader can use the page: filters, blocks, dark mode, phones, keyboard, screen readers, no scripts" {
@@ -60,8 +73,10 @@ write_jobs() {
   hold "$name" 1000 500 value 3 reason '<img src=x onerror=pwned=1>' user '"onclick="pwned=1' once "'--><svg onload=pwned=1>"
   redis srv hincrby "rlock:totals:{$name}" losses 3 >/dev/null
   rlock status --html hostile.html "$name"
+  many_locks
+  rlock history --limit 10000 --html many.html
   run -0 python3 "$TESTS_DIR/lib/browser.py" "$PWD"
-  [[ $(grep -c '^ok ' <<<"$output") == 11 && $(grep -vc '^ok ' <<<"$output") == 0 ]]
+  [[ $(grep -c '^ok ' <<<"$output") == 13 && $(grep -vc '^ok ' <<<"$output") == 0 ]]
 }
 
 @test "a page of 10,000 holds stays small" {

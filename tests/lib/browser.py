@@ -71,9 +71,9 @@ def hostile_texts_are_text(browser):
 def the_name_filters(browser):
     look(browser, 'jobs')
     every = names(browser)
-    assert len(every) == 4, every
+    assert len(every) == 5, every
     browser.find_element(By.ID, 'find').send_keys('NIGHT')
-    assert names(browser) == ['nightly'] and browser.find_element(By.ID, 'count').text == '1 of 4', names(browser)
+    assert names(browser) == ['nightly'] and browser.find_element(By.ID, 'count').text == '1 of 5', names(browser)
     assert not seen(browser, '.now tbody tr')
     browser.find_element(By.ID, 'find').send_keys(Keys.BACKSPACE * 5)
     assert names(browser) == every and seen(browser, '.now tbody tr')
@@ -97,9 +97,29 @@ def the_time_filters(browser):
 def failures_filter(browser):
     look(browser, 'jobs')
     browser.find_element(By.ID, 'failed').click()
-    assert names(browser) == ['burst'], names(browser)
-    browser.find_element(By.CSS_SELECTOR, 'article.failed summary').click()
+    assert names(browser) == ['burst', 'retry'], names(browser)
+    summary = browser.find_element(By.CSS_SELECTOR, 'article.failed summary')
+    summary.click()
     assert len(seen(browser, 'tr[id]')) == 1
+    # A bar whose row is hidden shows it.
+    summary.click()
+    bar = seen(browser, 'article.failed svg.runs a:has(.f)')[0]
+    browser.execute_script('arguments[0].scrollIntoView({block: "center"})', bar)
+    bar.click()
+    assert browser.execute_script(f'return document.getElementById("h{bar.get_attribute("data-rows")}").checkVisibility()')
+    assert len(names(browser)) == 5
+
+
+def every_bar_is_seen(browser):
+    """Also a short one beside a long one."""
+    for width in 1280, 360:
+        look(browser, 'jobs', width)
+        hidden = browser.execute_script('''return [...document.querySelectorAll('svg.z0 :is(.f, .b, .p)')].filter(it => {
+            it.scrollIntoView({block: "center"}); const box = it.getBoundingClientRect();
+            const at = document.elementFromPoint(box.left + box.width / 2, box.top + 3);
+            return !at || at.closest('a, g, svg') != it.closest('a, g, svg') || (at.closest('a') == null && at != it);
+          }).map(it => it.outerHTML.slice(0, 200))''')
+        assert not hidden, (width, hidden)
 
 
 def a_block_opens_its_rows(browser):
@@ -136,8 +156,11 @@ while (walk.nextNode()) {
 }
 const lane = fill(document.querySelector('.back')), red = fill(document.querySelector('.back0'));
 for (const it of document.querySelectorAll('svg text')) {
-  const on = it.closest('.n, .who') ? [...it.closest('a, g').querySelectorAll('rect')].map(fill).filter(f => f[0] == 'r')
-                                    : [behind(it.closest('article'))];
+  // A text on a hatched bar has a line around it.
+  const style = getComputedStyle(it), around = style.paintOrder.startsWith('stroke') && parseFloat(style.strokeWidth) >= 4;
+  const on = it.closest('.n, .who')
+    ? [...it.closest('a, g').querySelectorAll('rect')].map(r => fill(r)[0] == 'r' ? fill(r) : around ? style.stroke : 'rgb(128, 128, 128)')
+    : [behind(it.closest('article'))];
   for (const colour of on) check('svg ' + it.classList, fill(it), colour, 4.5);
 }
 for (const it of document.querySelectorAll('.f, .p, .w')) check('bar ' + it.classList, fill(it), lane, 3);
@@ -151,10 +174,20 @@ def contrast(browser):
     back = set()
     for scheme in 'light', 'dark':
         look(browser, 'jobs', scheme=scheme)
-        count, bad, colour = browser.execute_script(CONTRAST)
-        assert count > 200 and not bad, (scheme, count, bad)
+        for failures in False, True:
+            if failures:
+                browser.find_element(By.ID, 'failed').click()
+            count, bad, colour = browser.execute_script(CONTRAST)
+            assert count > 200 and not bad, (scheme, failures, count, bad)
         back.add(colour)
     assert len(back) == 2, back
+
+
+def many_locks_open_quickly(browser):
+    look(browser, 'many')
+    took = browser.execute_script('return performance.getEntriesByType("navigation")[0].domInteractive')
+    assert took < 10000, took
+    look(browser, 'many', 360)
 
 
 def it_fits_the_screen(browser):
@@ -217,9 +250,9 @@ def the_keyboard_reaches_everything(browser):
 
 def it_works_without_scripts(browser):
     look(browser, 'jobs')
-    assert len(names(browser)) == 4 and not seen(browser, '#find') and seen(browser, '.now tbody tr')
+    assert len(names(browser)) == 5 and not seen(browser, '#find') and seen(browser, '.now tbody tr')
     browser.find_element(By.ID, 'z1').click()
-    assert names(browser) == ['burst', 'deploy', 'tick'], names(browser)
+    assert names(browser) == ['burst', 'deploy', 'retry', 'tick'], names(browser)
     assert {it.get_attribute('class') for it in seen(browser, 'svg.z')} == {'z z1'}
     browser.find_element(By.ID, 'z0').click()
     link = [it for it in seen(browser, 'svg.z0 a') if '-' in it.get_attribute('data-rows')][0]
@@ -248,8 +281,8 @@ def main():
     browser = start()
     try:
         for check in (it_is_quiet, hostile_texts_are_text, the_name_filters, the_time_filters, failures_filter,
-                      a_block_opens_its_rows, contrast, it_fits_the_screen, a_screen_reader_can_use_it,
-                      the_keyboard_reaches_everything):
+                      every_bar_is_seen, a_block_opens_its_rows, contrast, many_locks_open_quickly, it_fits_the_screen,
+                      a_screen_reader_can_use_it, the_keyboard_reaches_everything):
             run(check, browser)
         if '--pictures' in sys.argv:
             pictures(browser)
