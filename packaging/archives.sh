@@ -1,6 +1,6 @@
 # shellcheck shell=sh disable=SC2034,SC2154
-# Sourced by packaging/wheel, packaging/npm and packaging/image, in the folder $here, which pack a release's archives in
-# other ways. From the same archives, anyone gets the same bytes; the image also depends on the installed CA certificates.
+# Sourced by the scripts in the folder $here that make other files of a release from its archives. From the same archives,
+# anyone gets the same bytes; the image also depends on the installed CA certificates.
 
 fail() {
   printf '\n!! %s\n' "$*" >&2
@@ -10,6 +10,13 @@ fail() {
 # setting NAME: prints its value in packaging/cpack.cmake.
 setting() { sed -n "s/^set($1 \"\([^\"]*\)\".*/\1/p" "$here/cpack.cmake"; }
 
+# make_work: creates the folder $work, which goes with this script.
+make_work() {
+  work=$(mktemp -d)
+  trap 'rm -rf "$work"' EXIT
+  trap 'exit 1' HUP INT TERM
+}
+
 # open_archives FOLDER VERSION [OUT]: unpacks each rlock-VERSION-linux-ARCH.tar.gz of FOLDER as $work/ARCH; $archs lists
 # them. Sets $full, the version, and $semver, as npm and tags of images write it; $out, a folder; and the time that all
 # files get.
@@ -17,9 +24,7 @@ open_archives() {
   [ $# = 2 ] || [ $# = 3 ] || fail "$0: give the folder of the archives and their version, and perhaps a folder for the result"
   from=$(realpath "$1") full=$2 archs=''
   out=$(realpath "${3:-$1}")
-  work=$(mktemp -d)
-  trap 'rm -rf "$work"' EXIT
-  trap 'exit 1' HUP INT TERM
+  make_work
   umask 022
   for arch in amd64 arm64; do
     [ -e "$from/rlock-$full-linux-$arch.tar.gz" ] || continue
