@@ -97,10 +97,12 @@ bool acts(const Rune& rune) {
 }
 
 // Whether a CI system takes the text for a command if it is part of a log: ##[add-mask] of GitHub, ##vso[task] of Azure
-// and ##teamcity[message] anywhere, and ::add-mask:: of GitHub where a line begins.
+// and ##teamcity[message] anywhere, and ::add-mask:: of GitHub where a line begins. GitHub takes upper case, too.
 bool commands(std::string_view text, bool begins) {
-  constexpr std::string_view kLetters = "abcdefghijklmnopqrstuvwxyz";
-  if (begins && text.starts_with("::")) return text.find_first_of(kLetters) == 2;  // not ::1
+  constexpr std::string_view kLetters = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ";
+  if (begins && text.starts_with("::")) {
+    return text.find_first_of(kLetters) == 2 && text.find("::", 2) != std::string_view::npos;
+  }
   if (!text.starts_with("##")) return false;
   const std::size_t end = text.find_first_not_of(kLetters, 2);
   return end != std::string_view::npos && text[end] == '[';
@@ -127,7 +129,7 @@ std::string escaped(std::string_view text, std::size_t limit) {
     if (out.size() >= limit) return out + "…";
     const Rune rune = decode(text);
     const bool escape = acts(rune) || commands(text, begins);
-    begins = begins && rune.value == ' ';
+    begins = begins && (rune.value == ' ' || is_other_blank(rune.value));
     if (escape) {
       out += with_format("\\x%02x", static_cast<unsigned char>(text.front()));
       text.remove_prefix(1);

@@ -94,7 +94,7 @@ std::vector<std::string> held_back(lock::Servers& servers, milliseconds exchange
 }
 
 std::string unknown_holders(std::size_t refused) {
-  return "It is unknown who holds " + std::to_string(refused) + (refused == 1 ? " lock" : " locks") +
+  return "unknown who holds " + std::to_string(refused) + (refused == 1 ? " lock" : " locks") +
          ": this user has no right to read " + (refused == 1 ? "it" : "them");
 }
 

@@ -36,7 +36,7 @@ void add_successes(lock::Status& status, lock::Servers& servers, milliseconds ex
 // that grant no locks yet, because a list may be empty if they have lost their data.
 std::vector<std::string> silent_servers(const lock::Servers& servers);
 std::vector<std::string> held_back(lock::Servers& servers, milliseconds exchange);
-// About this number of locks that look() has left out.
+// "unknown who holds 2 locks: …", the locks that look() has left out.
 std::string unknown_holders(std::size_t refused);
 
 }  // namespace rlock::cli

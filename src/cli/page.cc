@@ -69,7 +69,7 @@ Result<int> write_page(lock::Servers& servers, const Question& question, const l
   } else {
     return std::unexpected(std::move(locks).error());
   }
-  if (facts.refused > 0) facts.remarks.push_back(unknown_holders(facts.refused));
+  if (facts.refused > 0) facts.remarks.push_back("It is " + unknown_holders(facts.refused));
   for (auto& remark : silent_servers(servers)) facts.remarks.push_back(std::move(remark));
   for (auto& remark : held_back(servers, question.exchange)) facts.remarks.push_back(std::move(remark));
   const std::string page = page_text(facts);

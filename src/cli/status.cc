@@ -189,7 +189,7 @@ Result<int> execute(StatusOptions& options) {
   if (one) return kDone;  // it is shown with each server
   for (const std::string& remark : silent_servers(servers)) log::notice(remark);
   if (!for_people) return kDone;
-  if (all.empty() && refused > 0) log::notice(unknown_holders(refused));
+  if (all.empty() && refused > 0) log::warning("it is " + unknown_holders(refused));
   for (const std::string& remark : held_back(servers, options.timeout)) log::notice(remark);
   return kDone;
 }

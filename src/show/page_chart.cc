@@ -157,13 +157,14 @@ struct Block {
   }
 };
 
-// Moves blocks to the left where they reach beyond the picture, or cover the next one; what is long is cut instead.
+// Cuts blocks that reach beyond the picture, or to the next one; what would be too narrow then moves to the left.
 void keep_apart(std::vector<Block>& blocks) {
   double limit = 100;
   for (Block& block : std::views::reverse(blocks)) {
     if (block.right > limit) {
-      block.left = std::clamp(limit - std::min(block.right - block.left, block.width_of_block()), 0.0, block.left);
-      block.right = std::max(limit, block.left + kLeast);
+      const double least = std::min(block.right - block.left, block.bars.size() > 1 ? block.width_of_block() : kLeast);
+      block.right = std::max(limit, kLeast);
+      block.left = std::clamp(limit - least, 0.0, block.left);
     }
     limit = block.left - kGap;
   }
@@ -193,6 +194,8 @@ std::string lane(std::vector<const Bar*> bars, const Span& span, Zone zone, int 
     }
     blocks.push_back({{bar}, left, folded ? std::max(right, left + kBlock) : right, is_short});
   }
+  // There is no room for each of them, as with many holds of one slot at a time, which only broken clocks can show.
+  if (!folded && static_cast<double>(blocks.size()) * (kLeast + kGap) > 100) return lane(bars, span, zone, y, true);
   keep_apart(blocks);
   std::string text;
   for (const Block& block : blocks) text += block.drawn(y, folded, zone);

@@ -200,6 +200,10 @@ std::string holder_cell(const lock::HolderView& holder, long long holders) {
 Row cells_of(const Status& status) {
   Row row = {status.name().display(), {state_text(status), style_of(status)}};
   if (status.state == Status::State::other_kind) row.push_back(status.other_kind.text());
+  if (status.state == Status::State::free && status.waiting > 0) {
+    for (const char* none : {"-", "-", "-", "-"}) row.push_back(none);
+    row.push_back(std::to_string(status.waiting));
+  }
   if (status.state != Status::State::held || !status.holder()) return row;
   const lock::HolderView& holder = *status.oldest_holder();
   const std::string expires = holder.expires_in ? rough_duration(*holder.expires_in) : "never";

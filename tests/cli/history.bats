@@ -920,6 +920,28 @@ assert len(re.findall('<rect class="[fb]"', runs)) == 60 and "Last 60 holds: med
 PYTHON
 }
 
+@test "a page shows every hold of a lock that is never free, and of a slot whose holds overlap" {
+  local i now=1700000000000
+  for i in $(seq 70); do at "$((now + i * 60000))" busy outcome released owner "$i" held 59990 end exited value "$((i < 7))"; done
+  for i in $(seq 400); do
+    at "$((now + i * 100))" odd outcome released owner "$i" held 3600000 slots 1 end exited value 0
+  done
+  rlock history --limit 1000 --html page.html
+  python3 - <<'PYTHON'
+import re
+for name, holds in ("busy", 70), ("odd", 400):
+    part = re.search(r'<h3 id="\w+">%s</h3>.*?</article>' % name, open("page.html").read(), re.S)[0]
+    picture = re.search(r'<svg class="z z0".*?</svg>\n?', part, re.S)[0]
+    bars = [(float(x), float(width)) for x, width in
+            re.findall(r'<rect class="[fb]" x="([\d.-]+)%" width="([\d.-]+)%" y="3"', picture)]
+    assert all(0 <= x and width >= .39 and x + width <= 100.1 for x, width in bars), bars
+    bars.sort()
+    assert all(x + width <= after + .01 for (x, width), (after, _) in zip(bars, bars[1:])), bars
+    counted = sum(int(number) for number in re.findall(r'class="n">(\d+)<', picture))
+    assert counted + (len(bars) if counted == 0 else 0) == holds, (name, counted, len(bars))
+PYTHON
+}
+
 @test "the legend of --timeline has the colours of the bars" {
   at 1700000000000 a outcome released owner 1 held 1000 waited 1000 end exited value 0
   at 1700000009000 a outcome gone owner 2 held 1000 end lost

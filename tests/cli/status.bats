@@ -380,7 +380,7 @@ EOF
   rlock status --html page.html
   grep -q '<title>0 held, 1 waiting ' page.html && grep -q '<caption>Who waits</caption>' page.html
   run -0 rlock status
-  [[ $output == *b*free* ]]
+  grep -qE '^b +free +- +- +- +- +1' <<<"$output"
   kill -TERM "$waiter"
   wait "$waiter" || true
   redis srv del rlock:epoch 'rlock:totals:{a}' >/dev/null
@@ -425,6 +425,8 @@ EOF
   grep -q '<title>0 held, 0 waiting, 2 unknown ' page.html
   grep -q '<p class="warn">It is unknown who holds 2 locks: this user has no right to read them<' page.html
   grep -q 'No lock that this user may read is held' page.html
+  run -0 --separate-stderr rlock status --url "$url"
+  [[ $stderr == *'rlock: warning: it is unknown who holds 1 lock: this user has no right to read it' ]]
   rlock release other --owner "$owner"
   redis srv acl deluser reader
   redis_listen_no_more srv

@@ -46,8 +46,10 @@ TEST(Escaped, ShowsWhatCouldCommandACiSystem) {
   EXPECT_EQ(escaped("## a #[b] ##4711"), "## a #[b] ##4711");
   EXPECT_EQ(escaped("::error::x"), "\\x3a:error::x") << "GitHub, where a line begins";
   EXPECT_EQ(escaped("  ::error::x"), "  \\x3a:error::x");
+  EXPECT_EQ(escaped("\u3000::ERROR::x"), "\u3000\\x3a:ERROR::x")
+      << "GitHub trims blanks of Unicode, and takes upper case";
   EXPECT_EQ(escaped("App::Cache ::1"), "App::Cache ::1");
-  EXPECT_EQ(escaped("::1"), "::1") << "an address";
+  for (const char* address : {"::1", "::ffff:10.0.0.1"}) EXPECT_EQ(escaped(address), address);
 }
 
 TEST(IsWhatItLooksLike, TellsPlainTextFromDeceit) {

@@ -26,7 +26,11 @@ def call(Map given, Closure steps) {
         String owner = acquired()
         withEnv(["RLOCK_OWNER=${owner}"]) { held(steps) }
       } finally {
-        if (folder) sh 'rm -rf "$LOCK_FOLDER"'
+        try {
+          if (folder) sh 'rm -rf "$LOCK_FOLDER"'
+        } catch (ignored) {
+          echo 'The unpacked archive stays on the agent'
+        }
       }
     }
   }
@@ -37,12 +41,12 @@ private void held(Closure steps) {
   def why = null
   try {
     steps()
-  } catch (failed) {
+  } catch (Throwable failed) {
     why = failed
     throw failed
   } finally {
-    echo 'Before the release:\n' + status()
     try {
+      echo 'Before the release:\n' + status()
       sh 'rlock release -- "$RLOCK_NAME"'
     } catch (lost) {
       if (!why) throw lost
