@@ -54,7 +54,7 @@ lock::HistoryQuery query_for(const HistoryOptions& options) {
 
 Result<int> execute(HistoryOptions& options) {
   using enum HistoryOptions::Output;
-  lock::HistoryQuery query = query_for(options);
+  const lock::HistoryQuery query = query_for(options);
   lock::Servers servers = RLOCK_TRY(client_for(options));
   if (options.output == json) {
     RLOCK_TRY(print_json(servers, query, options.timeout));
@@ -68,10 +68,7 @@ Result<int> execute(HistoryOptions& options) {
                       {.file = options.html, .zone = options.local ? Zone::local : Zone::utc, .only_history = true});
   }
 
-  const std::size_t limit = query.limit++;  // one more, to see whether there are older holds
-  auto holds = RLOCK_TRY(lock::read_history(servers, query, options.timeout));
-  const bool older = holds.size() > limit;
-  if (older) holds.pop_back();
+  const auto [holds, older] = RLOCK_TRY(lock::read_newest(servers, query, options.timeout));
   const Zone zone = options.local || isatty(STDOUT_FILENO) ? Zone::local : Zone::utc;
   if (holds.empty()) {
     RLOCK_TRY(print_empty(servers, query, options.failed || options.since, options.timeout));

@@ -30,19 +30,19 @@ Result<void> add_holds(PageFacts& facts, lock::Servers& servers, lock::HistoryQu
   facts.about_holds = chosen(query, facts.zone);
   facts.only_failures = query.failed;
   facts.chosen = !facts.about_holds.empty();
-  if (!query.of_each) ++query.limit;  // one more, to see whether there are older holds
+  if (!query.of_each) {
+    auto newest = RLOCK_TRY(lock::read_newest(servers, query, exchange));
+    facts.holds = std::move(newest.holds);
+    if (newest.older) add_remark(facts.about_holds, "the newest ones (use --limit for older ones)");
+    return {};
+  }
   auto holds = lock::read_history(servers, query, exchange);
-  while (query.of_each && !holds && holds.error().code == Error::Code::protocol && query.limit > 1) {
+  while (!holds && holds.error().code == Error::Code::protocol && query.limit > 1) {
     query.limit = std::max(query.limit / kFewer, std::size_t{1});
     holds = lock::read_history(servers, query, exchange);
   }
   facts.holds = RLOCK_TRY(std::move(holds));
-  if (query.of_each) {
-    add_remark(facts.about_holds, "at most " + std::to_string(query.limit) + " of each lock");
-  } else if (facts.holds.size() == query.limit) {
-    facts.holds.pop_back();
-    add_remark(facts.about_holds, "the newest ones (use --limit for older ones)");
-  }
+  add_remark(facts.about_holds, "at most " + std::to_string(query.limit) + " of each lock");
   return {};
 }
 

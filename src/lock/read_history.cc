@@ -261,6 +261,14 @@ Result<Past> read_history(Servers& servers, const HistoryQuery& query, milliseco
   return merged_holds(given, query.of_each ? kNoLimit : query.limit);
 }
 
+Result<NewestHolds> read_newest(Servers& servers, HistoryQuery query, milliseconds exchange) {
+  const std::size_t limit = query.limit++;  // one more, to see whether there are older ones
+  auto holds = RLOCK_TRY(read_history(servers, query, exchange));
+  const bool older = holds.size() > limit;
+  if (older) holds.pop_back();
+  return NewestHolds{std::move(holds), older};
+}
+
 Result<TotalsOf> read_totals(Servers& servers, const std::vector<LockName>& names, milliseconds exchange) {
   const auto given = RLOCK_TRY(servers.ask_most<TotalsOf>(
       [&](redis::Client& client, const Until&) { return totals_on(client, names, exchange); }, exchange));

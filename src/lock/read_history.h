@@ -22,6 +22,13 @@ Result<void> each_past_hold(Servers& servers, const HistoryQuery& query, millise
 // All of them, sorted by when they ended.
 Result<std::vector<PastHold>> read_history(Servers& servers, const HistoryQuery& query, milliseconds exchange);
 
+// The newest ones, no more than the limit of the query.
+struct NewestHolds {
+  std::vector<PastHold> holds;  // sorted as above
+  bool older = false;           // there are older ones
+};
+Result<NewestHolds> read_newest(Servers& servers, HistoryQuery query, milliseconds exchange);
+
 // The totals of the named locks, or if there are no names, of all locks that have some; locks that cannot be read are
 // then skipped with a warning. Of a quorum, the largest of all servers.
 Result<std::map<LockName, Totals>> read_totals(Servers& servers, const std::vector<LockName>& names,

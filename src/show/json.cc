@@ -17,17 +17,10 @@ using Json = nlohmann::ordered_json;
 using lock::Status;
 
 std::string dump(const Json& json, int indent = -1) {
-  const std::string text = json.dump(indent, ' ', /*ensure_ascii=*/true, Json::error_handler_t::replace);
+  std::string text = json.dump(indent, ' ', /*ensure_ascii=*/true, Json::error_handler_t::replace);
   // In the log of a CI system, ##[add-mask] would be a command to it.
-  std::string out;
-  for (std::size_t at = 0; at < text.size(); ++at) {
-    if (text.compare(at, 2, "##") == 0) {
-      out += "\\u0023";
-    } else {
-      out += text[at];
-    }
-  }
-  return out;
+  for (auto at = text.find("##"); at != text.npos; at = text.find("##", at)) text.replace(at, 1, "\\u0023");
+  return text;
 }
 
 Json to_json(const lock::HolderInfo& holder) {
