@@ -11,15 +11,8 @@ setup() {
   RLOCK_URL=$(redis_url srv)
   export RLOCK_URL
   cd "$BATS_TEST_TMPDIR" || return
-  local stub
-  mkdir bin
-  ln -s "$(realpath "$RLOCK")" bin/rlock
-  for stub in migrate.sh deploy.sh smoke-test.sh bin/make; do
-    printf '#!/bin/sh\necho "%s $* under $(echo $RLOCK_NAME)" >>"%s/calls"\n' "${stub##*/}" "$PWD" >"$stub"
-    chmod +x "$stub"
-  done
+  stand_ins ' $*' migrate.sh deploy.sh smoke-test.sh bin/make
   echo 4f2a1c9 >commit
-  PATH=$PWD/bin:$PATH
   blocks "$PAGE" "$SKILL"
   sed -i "s,RLOCK_URL=local: ,RLOCK_URL=local:$PWD/l ," block.* # not the user's own
 }

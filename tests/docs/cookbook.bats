@@ -10,15 +10,8 @@ setup() {
   RLOCK_URL=$(redis_url srv)
   export RLOCK_URL
   cd "$BATS_TEST_TMPDIR" || return
-  local stub
-  mkdir bin
-  ln -s "$(realpath "$RLOCK")" bin/rlock
-  for stub in backup.sh report.sh deploy.sh migrate.sh train.sh daemon job.sh a.sh b.sh bin/make bin/terraform; do
-    printf '#!/bin/sh\necho "%s under $(echo $RLOCK_NAME)" >>"%s/calls"\n' "${stub##*/}" "$PWD" >"$stub"
-    chmod +x "$stub"
-  done
+  stand_ins '' backup.sh report.sh deploy.sh migrate.sh train.sh daemon job.sh a.sh b.sh bin/make bin/terraform
   echo 4f2a1c9 >commit
-  PATH=$PWD/bin:$PATH
 }
 teardown() { assert_clean srv; }
 teardown_file() { redis_stop srv; }

@@ -10,14 +10,7 @@ setup() {
   RLOCK_URL=$(redis_url srv)
   export RLOCK_URL
   cd "$BATS_TEST_TMPDIR" || return
-  local stub
-  mkdir bin
-  ln -s "$(realpath "$RLOCK")" bin/rlock
-  for stub in deploy.sh report.sh migrate.sh import.sh backup.sh tick.sh step-one step-two bin/make bin/backup; do
-    printf '#!/bin/sh\necho "%s $* under $(echo $RLOCK_NAME)" >>"%s/calls"\n' "${stub##*/}" "$PWD" >"$stub"
-    chmod +x "$stub"
-  done
-  PATH=$PWD/bin:$PATH
+  stand_ins ' $*' deploy.sh report.sh migrate.sh import.sh backup.sh tick.sh step-one step-two bin/make bin/backup
 }
 teardown() {
   [[ ! -d $BATS_TEST_TMPDIR/l ]] || rlock --url "local:$BATS_TEST_TMPDIR/l" local stop --yes || true

@@ -234,6 +234,21 @@ job_before() {
 # A shell that waits until another job waits for `deploy`.
 UNTIL_AWAITED='until rlock status --json deploy | grep -q "\"waiting\": 1"; do sleep 0.02; done'
 
+# between_others COMMAND...: runs a job that waits for another one, and that another one waits for; its output is in `out`.
+between_others() {
+  local job next
+  job_before
+  "$@" >out 2>&1 3>&- &
+  job=$!
+  wait_until waits deploy
+  touch free
+  wait "$job_before"
+  rlock run --wait 1m --reason 'release 1.5' deploy -- true 3>&- &
+  next=$!
+  wait "$job"
+  wait "$next"
+}
+
 # archive_served: an archive with the program at $archive, on a server of this host; $sha256 is its checksum, $server the pid.
 archive_served() {
   mkdir -p tree/rlock-1/bin web
@@ -294,18 +309,8 @@ component() { python3 "$TESTS_DIR/lib/gitlab_runner.py" "$EXAMPLES/gitlab/templa
 }
 
 @test "GitLab: the log says for whom the job has waited, and who waited for it" {
-  local job next
-  job_before
   component lock=deploy <<<"$UNTIL_AWAITED"
-  bash job >out 2>&1 3>&- &
-  job=$!
-  wait_until waits deploy
-  touch free
-  wait "$job_before"
-  rlock run --wait 1m --reason 'release 1.5' deploy -- true 3>&- &
-  next=$!
-  wait "$job"
-  wait "$next"
+  between_others bash job
   sed -n '/section_start:[0-9]*:rlock_begin/,/section_end:[0-9]*:rlock_begin/p' out | grep -qxF 'reason    release 1.4 ``` <b>'
   sed -n '/section_start:[0-9]*:rlock_end/,/section_end:[0-9]*:rlock_end/p' out | grep -q '^waiting   1\. .*: release 1.5$'
   grep -q 'The job waited [0-9]* s for its lock' out
@@ -354,22 +359,12 @@ jenkins() { JAVA_OPTS="-XX:TieredStopAtLevel=1 -XX:+UseSerialGC" groovy "$TESTS_
 
 @test "Jenkins: two stages under one lock; log and description say for whom the build has waited, and who waited for it" {
   needs_groovy
-  local job next
   export BUILD_URL=https://jenkins.example/1
   sed "s,redis://cache.example,$RLOCK_URL," "$EXAMPLES/Jenkinsfile" >pipeline
   printf '#!/bin/sh\nrlock status "$RLOCK_NAME" >status\n' >deploy.sh
   printf '#!/bin/sh\n%s\n' "$UNTIL_AWAITED" >try.sh
   chmod +x deploy.sh try.sh
-  job_before
-  jenkins pipeline >out 2>&1 3>&- &
-  job=$!
-  wait_until waits deploy
-  touch free
-  wait "$job_before"
-  rlock run --wait 1m --reason 'release 1.5' deploy -- true 3>&- &
-  next=$!
-  wait "$job"
-  wait "$next"
+  between_others jenkins pipeline
   grep -q 'reason    https://jenkins.example/1' status
   sed -n '/^The build waited/,/^token/p' out | grep -qxF 'reason    release 1.4 ``` <b>'
   sed -n '/^Before the release/,/^+/p' out | grep -q '^waiting   1\. .*: release 1.5$'
@@ -496,17 +491,7 @@ action() { python3 "$TESTS_DIR/lib/github_runner.py" "$EXAMPLES/github" "$@"; }
 
 @test "GitHub: the job's summary says for whom the job has waited, and who waited for it" {
   needs_node
-  local job next
-  job_before
-  action name=deploy -- "$UNTIL_AWAITED" >out 2>&1 3>&- &
-  job=$!
-  wait_until waits deploy
-  touch free
-  wait "$job_before"
-  rlock run --wait 1m --reason 'release 1.5' deploy -- true 3>&- &
-  next=$!
-  wait "$job"
-  wait "$next"
+  between_others action name=deploy -- "$UNTIL_AWAITED"
   sed -n 's/^summary: //p' out >summary
   sed -n '/When it began to wait/,/^```$/p' summary | grep -qxF 'reason    release 1.4 ``` <b>'
   sed -n '/Just before that/,/^```$/p' summary | grep -q '^waiting   1\. .*: release 1.5$'
