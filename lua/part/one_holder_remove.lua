@@ -2,5 +2,5 @@
 
 -- Uses a right that a grant needs anyway.
 local function remove(key)
-  redis.call('pexpire', key, 0)
+  redis.call('pexpire', key, '0')
 end

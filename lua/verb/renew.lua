@@ -4,6 +4,7 @@
 -- ARGV  1 to 4: as in base.lua
 --       5 owner
 --       6 lease   milliseconds from now; 0: the length of the lease as granted
+--       7 granted 'granted': the owner is known to have been granted this lease or a longer one; absent: unknown
 -- Reply {'renewed', ttl, untidy}   ttl: the milliseconds that were left before, which show steps of the server's clock.
 --                           untidy: 1: a dead waiter is in the queue; any release removes it
 --       {'over'}            it has passed a waiter that could run now (backfill.lua); nothing was changed
@@ -16,22 +17,34 @@
 -- owner id was promised stays true. Works on a server that is out of memory.
 
 --- include part/base
---- include part/number
---- include part/now
---- include part/text
---- include part/due
---- include part/epoch
 --- include layout
---- include part/queue
---- if semaphore
---- include part/backfill
---- end
 
 local owner, lease = ARGV[5], tonumber(ARGV[6])
 
 if not count_of(owner) then
   return {redis.call('exists', lock) == 0 and 'free' or 'other-owner'}
 end
+
+local ttl = left_of(owner)
+--- if plain
+-- A job renews the lease that it was granted. Usually nobody waits, and no history is recorded, so nothing else has to be read.
+if ARGV[7] == 'granted' and ttl <= lease and not string.find(ARGV[1], 'guard', 1, true) and
+  redis.pcall('exists', queue, holds .. 'due') == 0 then
+  redis.call('pexpire', holder, ARGV[6])
+  expire(owner, ARGV[6])
+  return {'renewed', ttl, 0}
+end
+--- end
+
+--- include part/number
+--- include part/now
+--- include part/text
+--- include part/due
+--- include part/epoch
+--- include part/queue
+--- if semaphore
+--- include part/backfill
+--- end
 
 --- if semaphore
 local known_over, over = pcall(is_over, owner)  -- a renewal must not fail because of the queue
@@ -45,7 +58,6 @@ end
 --- end
 
 local description, _, granted, in_history = description_of(owner, 'lease', 'history')
-local ttl = left_of(owner)
 granted = number_in(granted, 1, kLongestLease)
 if lease == 0 then
   lease = granted

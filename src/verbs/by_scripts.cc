@@ -153,7 +153,7 @@ Result<AllRenewed> ByScripts::renew_all(std::span<const Hold> holds, millisecond
 }
 
 Result<Renewed> ByScripts::renew(const Lock& lock, const OwnerId& owner, milliseconds lease, const Until& until) {
-  const Hold hold{lock, owner, "", "", lease, {}};
+  const Hold hold{lock, owner, "", "", 0ms, {}};
   bool untidy = false;
   const auto by_script = [&]() -> Result<Renewed> {
     const auto calls = renew_calls(client_, {&hold, 1}, lease, guard_, until);

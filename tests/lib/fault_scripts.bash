@@ -5,7 +5,7 @@
 #                          $hold_keys, which the functions below work on; plain if not given
 #   acquire OWNER LEASE HOLD HEIR [FIELD VALUE ...]
 #   enqueue OWNER LEASE HOLD [PLACE [PRIORITY [MOST [REPLACE]]]]
-#   renew OWNER LEASE · release OWNER HOLD [KEEP [REQUEST REMEMBER]] · inspect · force_unlock OWNER
+#   renew OWNER LEASE [granted] · release OWNER HOLD [KEEP [REQUEST REMEMBER]] · inspect · force_unlock OWNER
 #                          print the reply, an element on each line, or fail with the error's text. An owner id has a
 #                          colon; a LABEL without one is short for LABEL:0, here, in replies and in the functions below
 #   id_of LABEL            the whole id
@@ -83,7 +83,7 @@ acquire() {
   script acquire "$(id_of "$1")" "$2" "$3" "$(id_of "$4")" "$mode" "$(($# - 4))" "${@:5}" "${change[@]}"
 }
 enqueue() { script acquire "$(id_of "$1")" "$2" "$3" '' "$mode" 6 host h pid "$1" user u "$resize" 1 "${4:-}" "${5:-0}" "${6:-}" "${7:-0}"; }
-renew() { script renew "$(id_of "$1")" "$2"; }
+renew() { script renew "$(id_of "$1")" "${@:2}"; }
 release() {
   local last_key="$hold_keys${4:-request}:released"
   script release "$(id_of "$1")" "$2" "${3:-0}" "${5:-0}"

@@ -95,6 +95,35 @@ teardown_file() { redis_stop srv; }
   (($(redis srv pttl "$lock") > 30000))
 }
 
+@test "a job that renews what it was granted extends both keys, and shortens nothing" {
+  acquire owner-1 30000 hold-1 ''
+  redis srv pexpire "$lock" 9000
+  redis srv pexpire "$holder" 9000
+  run -0 renew owner-1 30000 granted
+  [[ ${lines[0]} == renewed && ${lines[2]} == 0 ]]
+  ((lines[1] > 0 && lines[1] <= 9000))
+  (($(redis srv pttl "$lock") > 10000))
+  (($(redis srv pttl "$holder") > 10000))
+  renew owner-1 60000
+  run -0 renew owner-1 30000 granted
+  (($(redis srv pttl "$lock") > 40000))
+  (($(redis srv pttl "$holder") > 40000))
+  run -0 renew owner-2 30000 granted
+  [[ $output == other-owner ]]
+}
+
+@test "a job that renews what it was granted finds a dead waiter, and updates the time in the history" {
+  acquire owner-1 9000 hold-1 '' history 'plain lock'
+  local due
+  due=$(redis srv zscore "${hold_keys}due" owner-1:0)
+  run -0 renew owner-1 30000 granted
+  [[ ${lines[2]} == 0 ]]
+  (($(redis srv zscore "${hold_keys}due" owner-1:0) > due))
+  redis srv zadd "$queue" 1 owner-2:0 && redis srv pexpire "$queue" 60000
+  run -0 renew owner-1 30000 granted
+  [[ ${lines[0]} == renewed && ${lines[2]} == 1 ]]
+}
+
 @test "a lock that never expired gets a lease" {
   redis srv hset "$lock" owner-1:0 1
   run -0 renew owner-1 30000
