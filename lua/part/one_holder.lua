@@ -28,24 +28,12 @@ local something_left = available
 --- end
 
 --- if acquire renew release force_unlock inspect
-local function free_in()
-  return redis.call('pttl', lock)
-end
---- end
-
---- if acquire renew release force_unlock
-local left_of = free_in
+--- include part/one_holder_lease
 --- end
 
 --- if inspect
 local function slots()
   return ''
-end
---- end
-
---- if acquire renew release
-local function expire(_, ttl)
-  redis.call('pexpire', lock, ttl)
 end
 --- end
 

@@ -114,7 +114,13 @@ end
 --- end
 
 --- include part/peek
+--- if plain
+--- include layout/plain_hold
+--- include part/one_holder_lease
+--- end
+--- unless plain
 --- include layout
+--- end
 
 local function known_token(found)
   return text(number_in(found, 1) or number_in(peek('get', token_key), 1) or 0)
@@ -141,6 +147,7 @@ if count_of(owner) then
   return granted_now(known_token(token))
 end
 
+--- include layout
 --- include part/handoff
 --- if semaphore
 --- include part/backfill

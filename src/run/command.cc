@@ -61,7 +61,7 @@ Result<GatedCommand> GatedCommand::fork_from_here(const Command& command, const 
   if (!open) gate = RLOCK_TRY(Pipe::make());
   GatedCommand gated;
   gated.gate_ = std::move(gate.writer);
-  Program program(command.argv.front(), command.argv, command.environment);
+  Program& program = gated.program_.emplace(command.argv.front(), command.argv, command.environment);
   for (std::size_t i = 0; i < command.late_variables.size(); ++i) program.add(shared.late_variable(i));
   const pid_t monitor = getpid();
 

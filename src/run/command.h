@@ -10,6 +10,7 @@
 
 #include "base/clock.h"
 #include "base/error.h"
+#include "base/process.h"
 #include "base/unique_fd.h"
 #include "run/guard_state.h"
 #include "run/inherited.h"
@@ -96,6 +97,7 @@ class GatedCommand {
   Isolation isolation_;
   UniqueFd gate_;
   HeldSignals came_before_;
+  std::optional<Program> program_;  // kept, because freeing it would copy pages that it shares with the new process
 };
 
 // Shell commands that run beside a job. Empty: none.

@@ -1,14 +1,13 @@
 // SPDX-License-Identifier: MIT
 #include "run/guards.h"
 
-#include <fcntl.h>
 #include <poll.h>
 #include <sched.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
 #include <algorithm>
-#include <array>
 #include <cerrno>
 #include <csignal>
 #include <cstdlib>
@@ -29,29 +28,32 @@ constexpr std::size_t kMostFds = 32;
 
 }  // namespace
 
-Result<void> need_spare_fds() {
-  std::array<UniqueFd, kMostFds> spare;
-  // Duplicates count like other descriptors, but take only a tenth of the time.
-  spare.front() = open_process(getpid());
-  if (!spare.front() && errno != EMFILE && errno != ENFILE) {
+// A new descriptor gets the lowest free number, so all lower ones are open, and higher ones only if they were
+// inherited.
+Result<void> need_spare_fds(const Inherited& inherited) {
+  const auto too_few = [](int number) {
+    return fail(Error::Code::system, "cannot open " + std::to_string(kMostFds) +
+                                         " file descriptors: " + errno_text(number) +
+                                         (number == EMFILE ? "; raise the limit with ulimit -n" : ""));
+  };
+  const UniqueFd lowest = open_process(getpid());
+  if (!lowest && (errno == EMFILE || errno == ENFILE)) return too_few(errno);
+  if (!lowest) {
     return fail(Error::Code::system, "pidfd_open: " + errno_text(errno) +
                                          "; rlock needs Linux 5.4 or later, and a container or sandbox that permits "
                                          "this system call");
   }
-  for (UniqueFd& fd : spare) {
-    if (!fd && spare.front()) fd = UniqueFd(fcntl(spare.front().get(), F_DUPFD_CLOEXEC, 0));
-    if (fd) continue;
-    const int number = errno;
-    return fail(Error::Code::system, "cannot open " + std::to_string(kMostFds) +
-                                         " file descriptors: " + errno_text(number) +
-                                         (number == EMFILE ? "; raise the limit with ulimit -n" : ""));
-  }
+  rlimit limit{};
+  getrlimit(RLIMIT_NOFILE, &limit);
+  const auto free_from = static_cast<rlim_t>(lowest.get());
+  if (limit.rlim_cur < free_from + inherited.count_between(free_from, limit.rlim_cur) + kMostFds)
+    return too_few(EMFILE);
   return {};
 }
 
 Result<std::unique_ptr<Guards>> Guards::start(const Job& job, lock::Servers& client, SignalBlock& signals, bool ahead,
                                               const std::function<void()>& disconnect) {
-  RLOCK_TRY(need_spare_fds());
+  RLOCK_TRY(need_spare_fds(job.inherited));
   std::unique_ptr<Guards> guards(new Guards(job.holds, ahead));
   guards->shared_.reset(RLOCK_TRY(GuardState::map()));
   SocketPair sockets = RLOCK_TRY(SocketPair::make(SOCK_NONBLOCK));
@@ -134,9 +136,8 @@ bool GuardsAhead::are_missing(const lock::Hold& expected) {
   return tries_left_-- > 0;
 }
 
-void GuardsAhead::start(const Job& job, lock::Servers& client, SignalBlock& signals,
-                        const std::function<void()>& disconnect) {
-  auto started = Guards::start(job, client, signals, true, disconnect);
+void GuardsAhead::start(Job job, lock::Servers& client, SignalBlock& signals, const std::function<void()>& disconnect) {
+  auto started = Guards::start(job_.emplace(std::move(job)), client, signals, true, disconnect);
   if (started) guards_ = std::move(*started);
   if (!started) log::debug(started.error().message);
 }

@@ -24,7 +24,7 @@ namespace rlock::run {
 // connections and name lookups, hooks, and /proc, where it finds what to kill. Later, in the middle of a job, a failure
 // would mean that the lock is not renewed, or that a part of the tree is missed. Errors: system (mostly RLIMIT_NOFILE,
 // or no pidfd_open(2), without which no guard notices the other's end).
-Result<void> need_spare_fds();
+Result<void> need_spare_fds(const Inherited& inherited);
 
 class Guards {
  public:
@@ -89,12 +89,13 @@ class GuardsAhead {
   bool are_missing(const lock::Hold& expected);
 
   // See Guards::start().
-  void start(const Job& job, lock::Servers& client, SignalBlock& signals, const std::function<void()>& disconnect);
+  void start(Job job, lock::Servers& client, SignalBlock& signals, const std::function<void()>& disconnect);
 
   std::unique_ptr<Guards> hand_over() { return std::move(guards_); }
 
  private:
   std::unique_ptr<Guards> guards_;
+  std::optional<Job> job_;  // theirs; kept, because freeing it would copy pages that it shares with the monitor
   int tries_left_ = 3;
 };
 

@@ -5,6 +5,8 @@
 #include <limits.h>
 #include <unistd.h>
 
+#include <algorithm>
+
 #include "base/process.h"
 
 namespace rlock::run {
@@ -42,6 +44,11 @@ Inherited Inherited::look() {
     for (int fd = 0; fd <= kHighestTried; ++fd) add(fd);
   }
   return inherited;
+}
+
+std::size_t Inherited::count_between(rlim_t low, rlim_t high) const {
+  const auto between = [&](int fd) { return static_cast<rlim_t>(fd) > low && static_cast<rlim_t>(fd) < high; };
+  return static_cast<std::size_t>(std::ranges::count_if(descriptors_, between));
 }
 
 void Inherited::let_go() const {

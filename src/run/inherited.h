@@ -2,6 +2,9 @@
 // What a process inherits: its folder, and descriptors besides the three standard streams.
 #pragma once
 
+#include <sys/resource.h>
+
+#include <cstddef>
 #include <string>
 #include <vector>
 
@@ -30,6 +33,9 @@ class Inherited {
   static Inherited look();
 
   const Folder& folder() const { return folder_; }
+
+  // How many of the descriptors have a number between these two.
+  std::size_t count_between(rlim_t low, rlim_t high) const;
 
   // Closes all of it, standard input and output, and leaves the folder, so that a pipe ends when the command closes it
   // and a file system can be unmounted. Standard error stays open for messages.

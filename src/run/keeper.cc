@@ -144,7 +144,7 @@ Result<UniqueFd> watch_process(pid_t pid) {
 Result<Keeper> Keeper::launch(std::span<const lock::Hold> holds, const lock::LeaseTiming& timing, lock::Servers& client,
                               const UniqueFd& watched, const Inherited& inherited, SignalBlock& signals,
                               const std::optional<lock::HolderInfo>& in_history) {
-  RLOCK_TRY(need_spare_fds());
+  RLOCK_TRY(need_spare_fds(inherited));
   Pipe go = RLOCK_TRY(Pipe::make()), answer = RLOCK_TRY(Pipe::make());
   Keeper keeper;
   keeper.go_ = std::move(go.writer);
