@@ -30,14 +30,14 @@ class Waiter {
       acquired->outcome = Acquired::Outcome::immortal;
     } else if (acquired && acquired->outcome == Acquired::Outcome::held) {
       if (!end_.over()) {
-        acquired = wait();
+        acquired = wait(*acquired);
       } else if (auto fine = on_held_(*acquired); !fine) {
         acquired = std::unexpected(std::move(fine).error());
       }
     } else if (!acquired && may_return(acquired.error())) {
       queued_ = acquired.error().maybe_executed;
       warn_unreachable(acquired.error(), end_.deadline);
-      acquired = wait();
+      acquired = wait({});
     }
     const bool granted = acquired && acquired->outcome == Acquired::Outcome::granted;
     const bool unknown = !acquired && acquired.error().maybe_executed;
@@ -83,8 +83,9 @@ class Waiter {
     return std::unexpected(std::move(error));
   }
 
-  Result<Acquired> wait() {
-    Event event{.kind = Event::Kind::begin};
+  // `first`: the answer to the first question, if there was one.
+  Result<Acquired> wait(Acquired first) {
+    Event event{.kind = Event::Kind::begin, .found = std::move(first)};
     for (;;) {
       const auto actions = life_->on(event, BootClock::now());
       std::optional<Event> next;
