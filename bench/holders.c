@@ -1,25 +1,25 @@
 // SPDX-License-Identifier: MIT
-// holders PORT STEPS NUMBERS CONNECTIONS TURN once                     each holder has one turn, as fast as possible
-// holders PORT STEPS NUMBERS CONNECTIONS TURN full SECONDS [anew]      turns one after another, as fast as possible
-// holders PORT STEPS NUMBERS CONNECTIONS TURN evenly SECONDS EVERY LOST    a turn of each every EVERY seconds
+// holders PORT STEPS NUMBERS CONNECTIONS TURN SECONDS                as fast as possible; 0 s: one turn of each holder
+// holders PORT STEPS NUMBERS CONNECTIONS TURN SECONDS reconnect      the same, with a connection for each turn
+// holders PORT STEPS NUMBERS CONNECTIONS TURN SECONDS EVERY LOST     each holder has a turn every EVERY seconds
 //
 //     cc -O2 -static -o holders holders.c
 //
-// Plays very many holders of locks for bench/scale, on connections to a port of 127.0.0.1, which they share evenly.
-// STEPS is a file with what a holder sends in a turn: for each step a line "BYTES REPLIES WORD" and then the bytes, in
-// which each
-// "########" stands for the number of the holder and each "$$$$$$$$" for that of its turn. The last of the REPLIES must
-// begin with WORD. NUMBERS is a file with the numbers of the holders. TURN is the number of the first turn.
+// For bench/scale: plays very many holders of locks, which share connections to a port of 127.0.0.1.
 //
-// A connection sends a step when the one before is answered; only with "evenly", where a turn has one step, it sends
-// each when it is due. With "anew", each turn has a connection of its own. LOST is the share of the connections that
-// are lost each minute: closed right after a step was sent, so nobody knows whether it has arrived, opened again, and
-// sent again.
+// STEPS is a file with what a holder sends in a turn: for each step a line "BYTES REPLIES WORD", followed by the bytes.
+// "########" in them stands for the number of the holder, "$$$$$$$$" for that of its turn, if a turn has several steps.
+// The last of the REPLIES must begin with WORD. NUMBERS is a file with the numbers of the holders (int), and TURN the
+// number of the first turn.
 //
-// Prints "open" when all connections are, and begins when it reads a line. Then prints a JSON object: the turns, the
-// replies that are wrong, the connections lost, the seconds; with "evenly" how many ms after they were due the replies
-// came, and the least number after WORD, which for a renewal is what was left of the lease. Exits with 1 if a reply is
-// wrong; the first one is on standard error.
+// A connection sends each step when the previous one has been answered, or, with EVERY, when it is due; a turn has one
+// step then. LOST is the share of the connections that are lost per minute: closed right after a step was sent, so that
+// nobody knows whether it has arrived, and opened again to repeat the step.
+//
+// Prints "open" when all connections are open, and waits for a line. Then prints a JSON object: turns, wrong replies,
+// lost connections, seconds; with EVERY also how many ms after they were due the replies came, and the least number
+// after WORD, which is what was left of the lease before a renewal. Then waits for another line. Exits with 1 if a
+// reply was wrong; standard error has the first one.
 #define _GNU_SOURCE
 #include <arpa/inet.h>
 #include <netinet/in.h>
@@ -29,12 +29,19 @@
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/prctl.h>
-#include <sys/resource.h>
 #include <sys/socket.h>
 #include <time.h>
 #include <unistd.h>
 
-enum { kDigits = 8, kMostSteps = 4, kMostBytes = 4096, kUsage = 64, kNoServer = 69 };
+enum {
+  kDigits = 8,
+  kMostSteps = 4,
+  kMostBytes = 4096,
+  kBacklog = 256,
+  kOfOneAddress = 8192,
+  kUsage = 64,
+  kNoServer = 69
+};
 
 struct step {
   char text[kMostBytes], word[32];
@@ -51,19 +58,20 @@ struct connection {
 static struct step steps[kMostSteps];
 static struct connection* connections;
 static int port, poller, step_count, holder_count, connection_count, first_turn, *numbers;
-static int anew, evenly;  // the modes
-static double every, *late;
-static long turns, wrong, lost, least = -1;
+static int reconnects;
+static double start, seconds, every, lost_per_minute, *late;  // every: 0: as fast as possible
+static long turns, wrong, lost, working, least = -1;          // working: connections that have not stopped
 
 static void fail(const char* what) {
   perror(what);
   exit(kNoServer);
 }
 
+// Since `start`.
 static double now(void) {
   struct timespec time;
   clock_gettime(CLOCK_MONOTONIC, &time);
-  return time.tv_sec + time.tv_nsec / 1e9;
+  return time.tv_sec + time.tv_nsec / 1e9 - start;
 }
 
 static long holders_of(long connection) {
@@ -75,14 +83,27 @@ static void open_connection(struct connection* it) {
       .sin_family = AF_INET, .sin_port = htons(port), .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
   // No port waits for a minute after the end of its connection.
   const struct linger none = {.l_onoff = 1, .l_linger = 0};
-  const int on = 1;
+  // Each address of ours has 28,000 ports; the kernel finds a free one fast while less than half of them are in use.
+  const int on = 1, address = INADDR_LOOPBACK + (it - connections) / kOfOneAddress;
+  const struct sockaddr_in from = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(address)};
   it->fd = socket(AF_INET, SOCK_STREAM, 0);
-  if (it->fd < 0 || connect(it->fd, (const struct sockaddr*)&to, sizeof to) != 0) fail("connect");
+  setsockopt(it->fd, IPPROTO_IP, IP_BIND_ADDRESS_NO_PORT, &on, sizeof on);
+  if (it->fd < 0 || bind(it->fd, (const struct sockaddr*)&from, sizeof from) != 0 ||
+      connect(it->fd, (const struct sockaddr*)&to, sizeof to) != 0)
+    fail("connect");
   setsockopt(it->fd, SOL_SOCKET, SO_LINGER, &none, sizeof none);
   setsockopt(it->fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
   struct epoll_event event = {.events = EPOLLIN, .data.ptr = it};
   if (epoll_ctl(poller, EPOLL_CTL_ADD, it->fd, &event) != 0) fail("epoll_ctl");
   it->have = it->replies = 0;
+}
+
+// Waits until the server has accepted this connection and those before.
+static void ping(int fd) {
+  char reply[7];
+  if (send(fd, "PING\r\n", 6, MSG_NOSIGNAL) != 6 || recv(fd, reply, sizeof reply, MSG_WAITALL) != sizeof reply ||
+      memcmp(reply, "+PONG\r\n", sizeof reply) != 0)
+    fail("ping");
 }
 
 static void fill_in(char* text, int bytes, char mark, int number) {
@@ -141,72 +162,63 @@ static void check(const char* reply, int bytes, const char* word, int counts) {
   if (counts && end - at > 3 && at[2] == ':' && (least < 0 || atol(at + 3) < least)) least = atol(at + 3);
 }
 
-// A step has been answered.
-static void answered(struct connection* it, double time) {
+static void step_is_answered(struct connection* it, const char* reply, int bytes) {
   const long turn = it->answered / step_count, mine = it - connections, of = holders_of(mine);
+  check(reply, bytes, steps[it->answered % step_count].word, turn >= of);
   it->replies = 0;
   if (++it->answered % step_count != 0) return;
   const double place = mine + turn % of * connection_count;
-  if (evenly) late[turns] = time - every * (turn / of + place / holder_count);
+  if (late != NULL) late[turns] = now() - every * (turn / of + place / holder_count);
   ++turns;
 }
 
-static void read_replies(struct connection* it, double start) {
+static void read_replies(struct connection* it) {
   const int got = recv(it->fd, it->in + it->have, sizeof it->in - it->have, 0);
   if (got <= 0) fail("recv");
   it->have += got;
   for (int bytes; it->answered < it->sent && (bytes = whole(it->in, it->have)) > 0;) {
-    const struct step* step = &steps[it->answered % step_count];
-    if (++it->replies == step->replies) {
-      check(it->in, bytes, step->word, it->answered / step_count >= holders_of(it - connections));
-      answered(it, now() - start);
-    }
+    if (++it->replies == steps[it->answered % step_count].replies) step_is_answered(it, it->in, bytes);
     memmove(it->in, it->in + bytes, it->have -= bytes);
   }
 }
 
-// Waits for replies, for this many seconds at most, and reads them. `after` is called for each connection that has
-// some.
-static void wait_for_replies(double seconds, double start, void (*after)(struct connection*)) {
+// Waits for replies, for this many seconds at most, and reads them. Calls `after` for each connection that has some.
+static void wait_for_replies(double most, void (*after)(struct connection*)) {
   struct epoll_event events[256];
-  const struct timespec most = {.tv_sec = seconds, .tv_nsec = (seconds - (long)seconds) * 1e9};
-  const int count = epoll_pwait2(poller, events, 256, &most, NULL);
+  const struct timespec time = {.tv_sec = most, .tv_nsec = (most - (long)most) * 1e9};
+  const int count = epoll_pwait2(poller, events, 256, &time, NULL);
   for (int i = 0; i < count; ++i) {
-    read_replies(events[i].data.ptr, start);
+    read_replies(events[i].data.ptr);
     if (after != NULL) after(events[i].data.ptr);
   }
 }
 
-static void play_evenly(double start, double seconds, double lost_per_minute) {
+static void play_evenly(void) {
   const long total = seconds / every * holder_count;
   const double between_losses = 60 / (lost_per_minute * connection_count);
   double next_loss = between_losses;
   late = calloc(total, sizeof *late);
   for (long next = 0; turns < total;) {
-    const double time = now() - start;
-    for (; next < total && every * next / holder_count <= time; ++next) {
+    for (; next < total && every * next / holder_count <= now(); ++next) {
       struct connection* it = &connections[next % holder_count % connection_count];
       send_next(it);
-      if (time < next_loss) continue;
+      if (now() < next_loss) continue;
       lose(it);
       next_loss += between_losses;
     }
-    const double due = next < total ? every * next / holder_count - (now() - start) : 1;
-    wait_for_replies(due > 0 ? due : 0, start, NULL);
+    const double due = next < total ? every * next / holder_count - now() : 1;
+    wait_for_replies(due > 0 ? due : 0, NULL);
   }
 }
-
-static double stop_at;  // of "full"; 0: after one turn of each holder
-static long working;    // connections that have not stopped
 
 static void go_on(struct connection* it) {
   if (it->answered < it->sent) return;
   if (it->answered % step_count == 0) {
-    if (stop_at > 0 ? now() >= stop_at : it->answered / step_count == holders_of(it - connections)) {
+    if (seconds > 0 ? now() >= seconds : it->answered / step_count == holders_of(it - connections)) {
       --working;
       return;
     }
-    if (anew) {
+    if (reconnects) {
       close(it->fd);
       open_connection(it);
     }
@@ -214,10 +226,10 @@ static void go_on(struct connection* it) {
   send_next(it);
 }
 
-static void play_fully(double start) {
+static void play_fully(void) {
   working = connection_count;
   for (long i = 0; i < connection_count; ++i) send_next(&connections[i]);
-  while (working > 0) wait_for_replies(1, start, go_on);
+  while (working > 0) wait_for_replies(1, go_on);
 }
 
 static int by_value(const void* left, const void* right) {
@@ -233,49 +245,40 @@ static void load(const char* steps_path, const char* numbers_path) {
         fread(it->text, 1, it->bytes, file) != (size_t)it->bytes)
       exit(kUsage);
   }
-  numbers = malloc(sizeof *numbers);
-  while (fscanf(list, "%d", &numbers[holder_count]) == 1)
-    numbers = realloc(numbers, (++holder_count + 1) * sizeof *numbers);
-  fclose(file);
-  fclose(list);
+  fseek(list, 0, SEEK_END);
+  holder_count = ftell(list) / sizeof *numbers;
+  rewind(list);
+  numbers = calloc(holder_count, sizeof *numbers);
+  if (fread(numbers, sizeof *numbers, holder_count, list) != (size_t)holder_count) fail("read");
 }
 
 int main(int count, char** arguments) {
   if (count < 7) return kUsage;
-  const char* mode = arguments[6];
-  evenly = strcmp(mode, "evenly") == 0;
-  if (count < (evenly ? 10 : strcmp(mode, "full") == 0 ? 8 : 7)) return kUsage;
-  const double seconds = count > 7 ? atof(arguments[7]) : 0;
-  anew = !evenly && count > 8;
-  every = evenly ? atof(arguments[8]) : 0;
   port = atoi(arguments[1]);
   load(arguments[2], arguments[3]);
   connection_count = atoi(arguments[4]) < holder_count ? atoi(arguments[4]) : holder_count;
   first_turn = atoi(arguments[5]);
-  if (connection_count < 1 || step_count < 1 || (evenly && step_count > 1)) return kUsage;
+  seconds = atof(arguments[6]);
+  reconnects = count == 8;
+  every = count > 8 ? atof(arguments[7]) : 0;
+  lost_per_minute = count > 8 ? atof(arguments[8]) : 0;
+  if (connection_count < 1 || step_count < 1 || (every > 0 && step_count > 1)) return kUsage;
 
-  struct rlimit files = {0, 0};
-  getrlimit(RLIMIT_NOFILE, &files);
-  files.rlim_cur = files.rlim_max;
-  setrlimit(RLIMIT_NOFILE, &files);
   prctl(PR_SET_TIMERSLACK, 1);
   poller = epoll_create1(0);
   connections = calloc(connection_count, sizeof *connections);
-  for (int i = 0; i < connection_count; ++i) open_connection(&connections[i]);
-
+  for (int i = 0; i < connection_count; ++i) {
+    open_connection(&connections[i]);
+    if (i % kBacklog == 0) ping(connections[i].fd);
+  }
   puts("open");
   fflush(stdout);
   getchar();
 
-  const double start = now();
-  if (evenly) {
-    play_evenly(start, seconds, atof(arguments[9]));
-  } else {
-    stop_at = seconds > 0 ? start + seconds : 0;
-    play_fully(start);
-  }
-  printf("{\"turns\": %ld, \"wrong\": %ld, \"lost\": %ld, \"seconds\": %f", turns, wrong, lost, now() - start);
-  if (evenly && turns > 0) {
+  start = now();
+  every > 0 ? play_evenly() : play_fully();
+  printf("{\"turns\": %ld, \"wrong\": %ld, \"lost\": %ld, \"seconds\": %f", turns, wrong, lost, now());
+  if (late != NULL) {
     qsort(late, turns, sizeof *late, by_value);
     printf(", \"late_p50_ms\": %f, \"late_p99_ms\": %f, \"late_worst_ms\": %f, \"least\": %ld", 1e3 * late[turns / 2],
            1e3 * late[turns * 99 / 100], 1e3 * late[turns - 1], least);
