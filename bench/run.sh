@@ -3,7 +3,7 @@
 # Runs the benchmarks one after the other, and writes figures, tables and plots.
 #
 #   sh bench/run.sh              into bench/results/; half an hour, or 45 minutes on a busy host
-#   sh bench/run.sh --quick      into build/bench/ with few rounds; less than three minutes
+#   sh bench/run.sh --quick      into build/bench/ with few rounds; less than four minutes
 #
 # RLOCK=PATH measures another program than build/rlock, and BENCH_OUT=FOLDER puts the results elsewhere. BENCH_ROUNDS=N
 # measures hardly anything, in N rounds, to check that the programs work.
