@@ -24,11 +24,12 @@ signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
 
 class Server:
     """A Redis server on a Unix socket in a folder of its own, without persistence, for a `with` block. Optionally, it
-    also listens on a port of the loopback, and on another one with TLS. If TLS is impossible, no_tls says why."""
+    also listens on a port of the loopback, and on another one with TLS. If TLS is impossible, no_tls says why. `options`
+    are further ones of redis-server."""
 
-    def __init__(self, port=0, tls_port=0):
-        self.port, self.tls_port = port, tls_port
-        self.no_tls = None
+    def __init__(self, port=0, tls_port=0, options=()):
+        self.port, self.tls_port, self.options = port, tls_port, options
+        self.no_tls = self.url = None
 
     def __enter__(self):
         self.folder = tempfile.mkdtemp(prefix="rlock-bench.")
@@ -49,7 +50,7 @@ class Server:
         self.process = subprocess.Popen(
             ["redis-server", "--port", str(self.port), "--bind", "127.0.0.1", "--unixsocket", self.path, "--save", "",
              "--appendonly", "no", "--maxclients", "10000", "--dir", self.folder,
-             "--logfile", os.path.join(self.folder, "server.log"), *options],
+             "--logfile", os.path.join(self.folder, "server.log"), *self.options, *options],
             stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         # The socket exists before it accepts connections.
         until(lambda: self.process.poll() is not None or self.socket.connect_ex(self.path) == 0, 10,
@@ -104,7 +105,7 @@ class Server:
     def environment(self):
         """The environment without settings of this user, which could affect the figures."""
         own = {name: value for name, value in os.environ.items() if not name.startswith(("RLOCK_", "REDISCLI_"))}
-        return own | {"RLOCK_URL": "unix://" + self.path, "XDG_CONFIG_HOME": self.folder}
+        return own | {"RLOCK_URL": self.url or "unix://" + self.path, "XDG_CONFIG_HOME": self.folder}
 
 
 def free_port():

@@ -3,9 +3,17 @@
 import os
 import re
 import socket
+import subprocess
 import sys
 import uuid
 
+import common
+
+NAME, LEASE = b"recorded-lock", b"5007"  # of recorded jobs; unique in their commands
+USUAL_LEASE = 30  # seconds, of `rlock run`
+# With this script, Redisson's watchdog renews a lock.
+REDISSON = (b"if (redis.call('hexists', KEYS[1], ARGV[2]) == 1) then redis.call('pexpire', KEYS[1], ARGV[1]); return 1; "
+            b"end; return 0;")
 ID = re.compile(rb"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}|[0-9a-f]{32}")
 
 
@@ -23,8 +31,8 @@ def unescaped(text):
     return text.encode("latin-1").decode("unicode_escape").encode("latin-1")
 
 
-def scripts_sent(server, action):
-    """The scripts that clients send while `action` runs, as lists of words."""
+def commands_sent(server, action):
+    """The commands that clients send while `action` runs, as lists of words."""
     connection, lines = connect(server)
     connection.sendall(encoded([b"MONITOR"]))
     lines.readline()
@@ -36,10 +44,52 @@ def scripts_sent(server, action):
         if "the end" in line:
             break
         words = [unescaped(word) for word in re.findall(r'"((?:[^"\\]|\\.)*)"', line)]
-        if words and " lua] " not in line and words[0].lower() in (b"eval", b"evalsha"):
+        if words and " lua] " not in line:
             sent.append(words)
     connection.close()
     return sent
+
+
+def scripts_sent(server, action):
+    return [words for words in commands_sent(server, action) if words[0].lower() in (b"eval", b"evalsha")]
+
+
+def request(sent, verb):
+    """The first of the commands that executes the script of this verb."""
+    return next(words for words in sent if words[0].upper() == b"EVALSHA" and
+                any(word.startswith(b"rlock " + verb) for word in words[2:]))
+
+
+def teach_scripts(server, rlock, name):
+    """Afterwards the server that keeps this lock knows the scripts, so jobs send only their names."""
+    def call(*words):
+        return subprocess.run([rlock, *words], env=server.environment(), check=True, text=True, stdout=subprocess.PIPE)
+
+    owner = call("acquire", name, "--lease", "30s").stdout.strip()
+    call("renew", name, "--owner", owner)
+    call("release", name, "--owner", owner)
+
+
+def holding_job(server, rlock):
+    """Records the commands that take and renew a lock, from a job that runs until its first renewal."""
+    name, left = NAME.decode(), []
+
+    def renewed():
+        left.append(server.call("PTTL", name))
+        return len(left) > 1 and left[-1] > left[-2]
+
+    def job():
+        with subprocess.Popen([rlock, "run", "--lease", LEASE.decode() + "ms", name, "--", "cat"],
+                              env=server.environment(), stdin=subprocess.PIPE) as process:
+            try:
+                common.until(lambda: server.call("EXISTS", name) == 1, 10, "the job does not get its lock")
+                common.until(renewed, 60, "the job does not renew its lock")
+            finally:
+                process.stdin.close()
+
+    teach_scripts(server, rlock, name)
+    sent = scripts_sent(server, job)
+    return request(sent, b"acquire"), request(sent, b"renew")
 
 
 def with_fresh_ids(commands, fresh=None):
@@ -54,6 +104,12 @@ def with_fresh_ids(commands, fresh=None):
         return fresh[old]
 
     return b"".join(encoded(words[:2] + [ID.sub(new_id, word) for word in words[2:]]) for words in commands)
+
+
+def of_lock(words, name, lease, fresh):
+    """The same command for another lock and lease, in ms."""
+    words = [lease if word == LEASE else word.replace(NAME, name) for word in words]
+    return with_fresh_ids([words], fresh)
 
 
 def replies_of(lines, number):

@@ -3,7 +3,7 @@
 # Runs the benchmarks one after the other, and writes figures, tables and plots.
 #
 #   sh bench/run.sh              into bench/results/; half an hour, or 45 minutes on a busy host
-#   sh bench/run.sh --quick      into build/bench/ with few rounds; less than three minutes
+#   sh bench/run.sh --quick      into build/bench/ with few rounds; less than four minutes
 #
 # RLOCK=PATH measures another program than build/rlock, and BENCH_OUT=FOLDER puts the results elsewhere. BENCH_ROUNDS=N
 # measures hardly anything, in N rounds, to check that the programs work.
@@ -53,6 +53,7 @@ case $mode in
     measure handoff --peers --tries 3
     measure idle
     measure renewals
+    measure scale
     measure server --redisson offline
     ;;
   quick)
@@ -60,6 +61,7 @@ case $mode in
     measure handoff --peers --waiters 1,10,100 --rounds 1 --samples 5 --peer-rounds 1
     measure idle --waiters 200 --holders 40 --settle 3 --seconds 10
     measure renewals --seconds 5
+    measure scale --locks 10000 --every 2 --seconds 4 --full-seconds 0.5 --rounds 1
     measure server --rounds 3 --pairs 1000 --redisson offline
     ;;
   rounds)
@@ -67,6 +69,7 @@ case $mode in
     measure handoff --waiters 1,2 --rounds "$BENCH_ROUNDS" --samples 1
     measure idle --waiters 3 --holders 2 --settle 0.5 --seconds 1
     measure renewals --locks 100 --every 1 --seconds 1
+    measure scale --locks 200 --every 0.5 --seconds 1 --full-seconds 0.05 --rounds 1
     measure server --rounds "$BENCH_ROUNDS" --pairs 50 --redisson no
     ;;
 esac

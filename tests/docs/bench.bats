@@ -23,8 +23,8 @@ check() {
   python3 - "$(results)/latest.json" <<PYTHON
 import json, sys
 all = json.load(open(sys.argv[1]))
-start, handoff, idle, renewals, server = (all["programs"][name]["figures"]
-                                          for name in ("start", "handoff", "idle", "renewals", "server"))
+start, handoff, idle, renewals, scale, server = (
+    all["programs"][name]["figures"] for name in ("start", "handoff", "idle", "renewals", "scale", "server"))
 $1
 PYTHON
 }
@@ -40,6 +40,11 @@ assert {row["design"] for row in start["busy"]} == {"flock -n", "rlock run -n"}
 assert len(start["parts"]) == 5
 assert idle["waiter"]["count"] == 3 and idle["holder"]["count"] == 2
 assert [row["design"] for row in renewals] == ["idle", "PING", "Redisson", "rlock"]
+one, *masters = scale["held"]
+assert one["locks"] == sum(master["locks"] for master in masters) == 200 and one["turns"] >= 400
+assert one["least"] > 25000
+assert {"PING", "renewal, Redisson", "renewal, rlock", "pair", "short job"} == {row["what"] for row in scale["busy"]}
+assert [row["server"] for row in scale["compared"]] == ["one server", "master 1", "master 2", "master 3"]
 assert {"rlock", "SET NX PX, DEL"} <= {row["design"] for row in server}
 '
 }
@@ -58,7 +63,8 @@ assert {"design": "Redisson", "why": "not asked for"} in all["programs"]["server
 @test "the summary has a line for each kind of work; no progress is written to a file" {
   run -0 "$TESTS_DIR/../bench/report" summary "$(results)/latest.json"
   local work
-  for work in start 'start, TLS' 'a busy lock, `-n`' 'hand-off, waiters: 2' "the server's CPU for a renewal"; do
+  for work in start 'start, TLS' 'a busy lock, `-n`' 'hand-off, waiters: 2' "the server's CPU for a renewal" \
+    'locks that three masters carry'; do
     grep -qF "| $work |" <<<"$output"
     grep -qF "| $work |" "$BATS_FILE_TMPDIR/said"
   done
