@@ -28,7 +28,7 @@ end
 local ttl = left_of(owner)
 --- if plain
 -- A job renews the lease that it was granted. Usually nobody waits, and no history is recorded, so nothing else has to be read.
-if ARGV[7] == 'granted' and ttl <= lease and not string.find(ARGV[1], 'guard', 1, true) and
+if ARGV[7] == 'granted' and lease > 0 and ttl <= lease and not string.find(ARGV[1], 'guard', 1, true) and
   redis.pcall('exists', queue, holds .. 'due') == 0 then
   redis.call('pexpire', holder, ARGV[6])
   expire(owner, ARGV[6])

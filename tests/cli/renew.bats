@@ -34,6 +34,15 @@ age() {
   rlock release a --owner "$owner"
 }
 
+@test "a lock that somebody has made permanent gets its lease again" {
+  local owner
+  owner=$(rlock acquire job --lease 1m)
+  redis srv persist job
+  run -0 rlock renew job --owner "$owner"
+  (($(redis srv pttl job) > 30000))
+  rlock release job --owner "$owner"
+}
+
 @test "--lease gives another lease" {
   local owner
   owner=$(take a)

@@ -124,6 +124,14 @@ teardown_file() { redis_stop srv; }
   [[ ${lines[0]} == renewed && ${lines[2]} == 1 ]]
 }
 
+@test "a lease of 0 never ends a lock, no matter what is known of its lease" {
+  acquire owner-1 30000 hold-1 ''
+  redis srv persist "$lock"
+  run -0 renew owner-1 0 granted
+  [[ ${lines[0]} == renewed && ${lines[1]} == -1 ]]
+  (($(redis srv pttl "$lock") > 10000 && $(redis srv pttl "$holder") > 10000))
+}
+
 @test "a lock that never expired gets a lease" {
   redis srv hset "$lock" owner-1:0 1
   run -0 renew owner-1 30000
