@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
 """Commands of a client, recorded by MONITOR, and sent again with fresh ids."""
+import hashlib
 import os
 import re
 import socket
@@ -14,6 +15,7 @@ USUAL_LEASE = 30  # seconds, of `rlock run`
 # With this script, Redisson's watchdog renews a lock.
 REDISSON = (b"if (redis.call('hexists', KEYS[1], ARGV[2]) == 1) then redis.call('pexpire', KEYS[1], ARGV[1]); return 1; "
             b"end; return 0;")
+OWNER = re.compile(rb"[0-9a-f-]{36}:[0-9]+")
 ID = re.compile(rb"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}|[0-9a-f]{32}")
 
 
@@ -90,6 +92,11 @@ def holding_job(server, rlock):
     teach_scripts(server, rlock, name)
     sent = scripts_sent(server, job)
     return request(sent, b"acquire"), request(sent, b"renew")
+
+
+def redisson_renewal(name, lease, owner):
+    """For a server that knows the script."""
+    return [b"EVALSHA", hashlib.sha1(REDISSON).hexdigest().encode(), b"1", name, lease, owner]
 
 
 def with_fresh_ids(commands, fresh=None):

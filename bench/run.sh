@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: MIT
 # Runs the benchmarks one after the other, and writes figures, tables and plots.
 #
-#   sh bench/run.sh              into bench/results/; half an hour, or 45 minutes on a busy host
+#   sh bench/run.sh              into bench/results/; a quarter of an hour, or three quarters on a busy host
 #   sh bench/run.sh --quick      into build/bench/ with few rounds; less than four minutes
 #
 # RLOCK=PATH measures another program than build/rlock, and BENCH_OUT=FOLDER puts the results elsewhere. BENCH_ROUNDS=N

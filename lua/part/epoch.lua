@@ -25,7 +25,7 @@
 
 local epoch = 'rlock:epoch'
 --- if acquire renew
-local kGuard = string.find(ARGV[1], ',', 1, true) and string.match(ARGV[1], ', guard ([^,]+)')
+--- include part/guard
 --- end
 
 --- if acquire release force_unlock

@@ -27,8 +27,10 @@ end
 
 local ttl = left_of(owner)
 --- if plain
+--- include part/guard
+
 -- A job renews the lease that it was granted. Usually nobody waits, and no history is recorded, so nothing else has to be read.
-if ARGV[7] == 'granted' and lease > 0 and ttl <= lease and not string.find(ARGV[1], 'guard', 1, true) and
+if ARGV[7] == 'granted' and lease > 0 and ttl <= lease and not kGuard and
   redis.pcall('exists', queue, holds .. 'due') == 0 then
   redis.call('pexpire', holder, ARGV[6])
   expire(owner, ARGV[6])
@@ -44,9 +46,7 @@ end
 --- include part/queue
 --- if semaphore
 --- include part/backfill
---- end
 
---- if semaphore
 local known_over, over = pcall(is_over, owner)  -- a renewal must not fail because of the queue
 if known_over and over then
   return {'over'}
