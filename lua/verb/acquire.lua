@@ -28,8 +28,7 @@
 --                     now     the server's clock, milliseconds since 1970
 --                     number  of holders, and one of them as in describe.lua; {} if unknown
 --                     joined  1: it is in the queue of Redisson's RFairLock, too, which tells it on <channel>:<owner> that
---                             it is its turn; 'first': it is not in a queue, but would be the first one; otherwise absent
---                             or 0
+--                             it is its turn; otherwise absent or 0
 --                     back    absent; or for how many ms nothing is granted, because this life of the data has lasted only
 --                             `age` ms, and its `cause`: as in epoch.lua
 --       {'again'}                   ask again at once, because there is more to do than one call may
@@ -376,8 +375,6 @@ if wait then
   prune(owner)
   held[3], held[4] = redis.call('zrank', queue, owner) or 0, stands_in_queue() or ''
   held[8] = held[3] == 0 and held[4] ~= '' and join(owner, free) and 1 or 0  -- prune() may have found it dead
-elseif not first then
-  held[8] = 'first'
 end
 if back == 0 and free then
   -- Then the first waiter may have to wait for its own longer lease, and all behind it with it.

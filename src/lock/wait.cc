@@ -30,14 +30,14 @@ class Waiter {
       acquired->outcome = Acquired::Outcome::immortal;
     } else if (acquired && acquired->outcome == Acquired::Outcome::held) {
       if (!end_.over()) {
-        acquired = wait(*acquired);
+        acquired = wait();
       } else if (auto fine = on_held_(*acquired); !fine) {
         acquired = std::unexpected(std::move(fine).error());
       }
     } else if (!acquired && may_return(acquired.error())) {
       queued_ = acquired.error().maybe_executed;
       warn_unreachable(acquired.error(), end_.deadline);
-      acquired = wait({});
+      acquired = wait();
     }
     const bool granted = acquired && acquired->outcome == Acquired::Outcome::granted;
     const bool unknown = !acquired && acquired.error().maybe_executed;
@@ -83,9 +83,8 @@ class Waiter {
     return std::unexpected(std::move(error));
   }
 
-  // `first`: the answer to the first question, if there was one.
-  Result<Acquired> wait(Acquired first) {
-    Event event{.kind = Event::Kind::begin, .found = std::move(first)};
+  Result<Acquired> wait() {
+    Event event{.kind = Event::Kind::begin};
     for (;;) {
       const auto actions = life_->on(event, BootClock::now());
       std::optional<Event> next;

@@ -46,8 +46,8 @@ WaiterLife::Actions WaiterLife::on(const WaiterEvent& event, TimePoint now) {
   using Event = WaiterEvent::Kind;
   if (!last_contact_) last_contact_ = now;
   switch (event.kind) {
-    case Event::begin: seems_first_ = event.found.would_be_first; return look();
-    case Event::listens: return listens();
+    case Event::begin: return look();
+    case Event::listens: listening_ = true; return {{Kind::ask}};
     case Event::refused: refused_ = true; [[fallthrough]];
     case Event::silent: return {{Kind::ask}};
     case Event::lost: stop_listening(); return wait_until(now + kAfterLoss + plan_.random(kAfterLoss));
@@ -73,13 +73,6 @@ WaiterLife::Actions WaiterLife::on(const WaiterEvent& event, TimePoint now) {
 
 // Listens before it asks, so that it does not miss a message in between.
 WaiterLife::Actions WaiterLife::look() const { return {{listening_ || refused_ ? Kind::ask : Kind::listen}}; }
-
-WaiterLife::Actions WaiterLife::listens() {
-  listening_ = true;
-  Actions actions = seems_first_ ? hear_more() : Actions{};
-  actions.push_back({Kind::ask});
-  return actions;
-}
 
 WaiterLife::Actions WaiterLife::wait_until(TimePoint then) {
   others_first_ = false;
@@ -108,11 +101,6 @@ WaiterLife::Actions WaiterLife::told(TimePoint now) {
     return {{Kind::unlisten}, {Kind::disconnect}, wait_until(now + kListenAgain).front()};
   }
   const bool first = found_.ahead == 0;
-  // Somebody else was faster. Releases would take us for a client of another program if we still listened to them.
-  if (std::exchange(seems_first_, false) && listening_ && !first) {
-    stop_listening();
-    return {{Kind::listen}};
-  }
   // Ask again for what was missed on the new channels.
   if (first) {
     if (Actions more = hear_more(); !more.empty()) {

@@ -27,7 +27,7 @@ struct WaiterPlan {
 
 struct WaiterEvent {
   enum class Kind {
-    begin,    // found: the answer so far, if any
+    begin,
     listens,  // on its own channel
     silent,   // it could not listen this time
     refused,  // the user may not listen
@@ -50,7 +50,7 @@ struct WaiterEvent {
 
 struct WaiterAction {
   enum class Kind {
-    listen,            // on the waiter's own channel, and on no other; until then, where it has listened before
+    listen,            // on the waiter's own channel
     hear,              // on `channel`, too
     unlisten,          // stop listening everywhere
     disconnect,        // because either of two servers may be out of date
@@ -88,7 +88,6 @@ class WaiterLife {
   using Kind = WaiterAction::Kind;
 
   Actions look() const;
-  Actions listens();
   Actions wait_until(TimePoint then);
   Actions failed(Error::Code code, TimePoint now);
   Actions told(TimePoint now);
@@ -103,7 +102,6 @@ class WaiterLife {
   WaiterPlan plan_;
   bool listening_ = false, refused_ = false;
   bool hears_releases_ = false;
-  bool seems_first_ = false;   // so it listens as the first one from the start
   std::string other_channel_;  // that we listen to as well
   std::string other_text_;     // the message there for us; "": any
   Acquired found_;             // the last answer

@@ -167,7 +167,6 @@ struct Acquired {
   std::optional<Hold> hold;                // granted
   std::optional<milliseconds> expires_in;  // held: until it may be available; none: unknown
   std::optional<long long> ahead;          // held: how many waiters are ahead of us; none: we are not in the queue
-  bool would_be_first = false;             // held: we are not in the queue, and nobody else is
   std::string place;                       // held: see QueueRequest
   std::string other_channel;               // held: another channel on which we are told that it is our turn; "": none
   std::optional<HeldBack> back;            // held: the server grants nothing yet, maybe although nobody holds the lock

@@ -150,10 +150,7 @@ Result<Acquired> read_grant(const Reply& reply, const AcquireRequest& request, c
 }
 
 Acquired read_held(const Reply& reply, const AcquireRequest& request, const Lock& lock) {
-  Acquired held{.expires_in = ttl_of(reply.at(1)),
-                .ahead = count_of(reply.at(2)),
-                .would_be_first = reply.at(7).as_text() == "first",
-                .place = reply.at(3).as_text()};
+  Acquired held{.expires_in = ttl_of(reply.at(1)), .ahead = count_of(reply.at(2)), .place = reply.at(3).as_text()};
   if (reply.at(7).as_number() == 1) held.other_channel = lock.channel() + ":" + request.owner.text();
   held.holders = count_of(reply.at(5)).value_or(0);
   if (const auto left = count_of(reply.at(8)); left.value_or(0) > 0) {

@@ -82,23 +82,6 @@ TEST(WaiterLife, ListensBeforeItAsksAndJoinsTheQueue) {
   EXPECT_TRUE(one.life().place());
 }
 
-TEST(WaiterLife, OneThatSeemsToBeTheFirstAsksOnlyOnceMore) {
-  Waiting one;
-  EXPECT_EQ(one.on({.kind = Event::begin, .found = {.would_be_first = true}}), "listen");
-  EXPECT_EQ(one.on(Event::listens), "hear releases,ask");
-  EXPECT_EQ(one.held(0, 2s), "prepare,wait 2001");
-}
-
-TEST(WaiterLife, OneThatIsNotTheFirstAfterAllListensAgainOnItsOwnChannelAlone) {
-  Waiting one;
-  one.on({.kind = Event::begin, .found = {.would_be_first = true}});
-  one.on(Event::listens);
-  EXPECT_EQ(one.held(1, 2s), "listen");
-  EXPECT_FALSE(one.life().place());
-  EXPECT_EQ(one.on(Event::listens), "ask");
-  EXPECT_EQ(one.held(0, 2s), "hear releases,ask");
-}
-
 TEST(WaiterLife, AUserWhoMayNotListenAsksEveryFiveSeconds) {
   Waiting one;
   one.on(Event::begin);
