@@ -18,8 +18,9 @@ QUEUE = "rlock:queue:{x}"
 SENT_BY_CLIENTS = ("eval", "evalsha", "script", "function", "fcall", "subscribe", "unsubscribe", "ping", "hello",
                    "auth", "select", "client", "multi", "exec")
 
-# Exit normally on SIGTERM, so that servers are stopped.
-signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
+# Exit normally, so that servers are stopped. Redis ignores SIGHUP, which comes when the terminal is closed.
+for number in signal.SIGHUP, signal.SIGTERM:
+    signal.signal(number, lambda which, _: sys.exit(128 + which))
 
 
 class Server:
@@ -29,13 +30,21 @@ class Server:
 
     def __init__(self, port=0, tls_port=0, options=()):
         self.port, self.tls_port, self.options = port, tls_port, options
-        self.no_tls = self.url = None
+        self.no_tls = self.url = self.process = None
 
     def __enter__(self):
+        self.socket = socket.socket(socket.AF_UNIX)
         self.folder = tempfile.mkdtemp(prefix="rlock-bench.")
+        try:
+            self.start()
+        except BaseException:
+            self.__exit__()
+            raise
+        return self
+
+    def start(self):
         self.path = os.path.join(self.folder, "s")
         self.certificate = os.path.join(self.folder, "server.crt")
-        self.socket = socket.socket(socket.AF_UNIX)
         if self.tls_port and not shutil.which("openssl"):
             self.no_tls = "openssl not installed"
         elif self.tls_port and not self.starts(*self.speaking_tls()):
@@ -43,7 +52,6 @@ class Server:
         if (self.no_tls or not self.tls_port) and not self.starts():
             sys.exit(f"{os.path.basename(sys.argv[0])}: the server does not start")
         self.replies = self.socket.makefile("rb")
-        return self
 
     def starts(self, *options):
         """Starts the server with these additional options, and returns whether it runs."""
@@ -68,8 +76,9 @@ class Server:
 
     def __exit__(self, *_):
         self.socket.close()
-        self.process.kill()
-        self.process.wait()
+        if self.process:
+            self.process.kill()
+            self.process.wait()
         shutil.rmtree(self.folder)
 
     def call(self, *words):
@@ -122,11 +131,19 @@ def built(folder, name):
     return program
 
 
+def program(path):
+    """The path of a program; exits if there is none."""
+    if not os.access(path, os.X_OK):
+        sys.exit(f"{os.path.basename(sys.argv[0])}: {path}: not found; build rlock as the README says, or name another "
+                 "one with --rlock")
+    return os.path.abspath(path)
+
+
 def builds(given):
     """{name: path} for --rlock, which can be given several times."""
     if given and len(given) > 1:
-        return {path: os.path.abspath(path) for path in given}
-    return {"rlock": os.path.abspath(given[0] if given else os.path.join(HERE, "..", "build", "rlock"))}
+        return {path: program(path) for path in given}
+    return {"rlock": program(given[0] if given else os.path.join(HERE, "..", "build", "rlock"))}
 
 
 def percentile(values, share):

@@ -22,6 +22,7 @@
 // reply was wrong; standard error has the first one.
 #define _GNU_SOURCE
 #include <arpa/inet.h>
+#include <errno.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <stdio.h>
@@ -187,6 +188,7 @@ static void wait_for_replies(double most, void (*after)(struct connection*)) {
   struct epoll_event events[256];
   const struct timespec time = {.tv_sec = most, .tv_nsec = (most - (long)most) * 1e9};
   const int count = epoll_pwait2(poller, events, 256, &time, NULL);
+  if (count < 0 && errno != EINTR) fail("epoll_pwait2");
   for (int i = 0; i < count; ++i) {
     read_replies(events[i].data.ptr);
     if (after != NULL) after(events[i].data.ptr);

@@ -22,14 +22,16 @@ esac
 [ -z "${BENCH_ROUNDS:-}" ] || mode=rounds
 
 # Relative paths are relative to the caller's folder.
-rlock=$(realpath "${RLOCK:-$top/build/rlock}") || exit
+rlock=$(realpath -m "${RLOCK:-$top/build/rlock}")
 mkdir -p "$out" && out=$(realpath "$out") && cd "$top" || exit
 for program in python3 cc redis-server flock "$rlock"; do
   command -v "$program" >/dev/null || { echo "bench/run.sh: $program not found" >&2 && exit 69; }
 done
 figures=$(mktemp -d) || exit
 trap 'rm -rf "$figures"' EXIT
-trap 'exit 130' INT TERM
+trap 'exit 129' HUP
+trap 'exit 130' INT
+trap 'exit 143' TERM
 
 # Measure a copy, like an installed program, because the file that the linker has written starts more slowly.
 cp "$rlock" "$figures/rlock" && rlock=$figures/rlock || exit

@@ -80,6 +80,35 @@ assert "rlock" in [text.firstChild.data for text in texts]' "$(results)/$name.sv
   done
 }
 
+@test "a benchmark stops its servers if its terminal is closed, even while they start" {
+  local TMPDIR=$BATS_TEST_TMPDIR/t pid
+  mkdir "$TMPDIR"
+  export TMPDIR
+  python3 -c 'import signal, sys; sys.path.insert(0, sys.argv[1]); import common, os
+class Server(common.Server):
+    def starts(self, *options):
+        super().starts(*options)
+        os.kill(os.getpid(), signal.SIGHUP)
+with Server(): pass' "$TESTS_DIR/../bench" 3>&- && return 1
+  "$TESTS_DIR/../bench/renewals" --rlock "$RLOCK" --locks 10 --seconds 60 >/dev/null 3>&- &
+  pid=$!
+  wait_until eval '[[ $(ls -A "$TMPDIR"/*/s) ]]'
+  kill -HUP "$pid"
+  status=0
+  wait "$pid" || status=$?
+  [[ $status == 129 && -z $(ls -A "$TMPDIR") ]]
+  run -1 pgrep -fa "$TMPDIR/"
+}
+
+@test "a benchmark says what it cannot run with" {
+  run -1 "$TESTS_DIR/../bench/scale" --rlock /nowhere/rlock
+  [[ $output == 'scale: /nowhere/rlock: not found; build rlock as the README says, '* ]]
+  run -69 env RLOCK=/nowhere/rlock sh "$TESTS_DIR/../bench/run.sh" --quick
+  [[ $output == *'/nowhere/rlock not found' ]]
+  run -2 "$TESTS_DIR/../bench/scale" --rlock "$RLOCK" --locks 2
+  [[ $output == *'must be at least 100' ]]
+}
+
 @test "the benchmarks leave no process and no file behind" {
   run -1 pgrep -fa "$BATS_FILE_TMPDIR/t/"
   [[ -z $(ls -A "$BATS_FILE_TMPDIR/t") ]]
