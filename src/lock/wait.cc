@@ -117,8 +117,9 @@ class Waiter {
         break;
       case Action::Kind::prepare:
         if (!policy_.at_front) break;
-        policy_.at_front({request_.lock(), request_.owner, request_.hold(), "", request_.lease, {}},
-                         [this] { subscriber_.reset(); });
+        policy_.at_front({request_.lock(), request_.owner, request_.hold(), "", request_.lease, {}}, [this] {
+          if (subscriber_) subscriber_->leave();
+        });
         break;
       case Action::Kind::wait: return wait_for_news(Until{action.until, policy_.interrupt});
       case Action::Kind::poll: return poll();

@@ -124,13 +124,13 @@ std::optional<Client::Reign> Client::reign(const Until& until) {
 UniqueFd Client::hand_over() {
   UniqueFd fd;
   if (connections_.last && address().kind != Address::Kind::sentinel) fd = connections_.last->release();
-  disconnect();
+  leave();
   return fd;
 }
 
 void Client::adopt(UniqueFd connection) {
   if (!connection) return;
-  connections_.disconnect();
+  connections_.leave();
   connections_.last = connections_.keep(Connection::adopt(std::move(connection)));
   connections_.has_served = true;
 }

@@ -87,6 +87,7 @@ class Client {
     return connections_.last ? connections_.last->certificate_lasts() : std::nullopt;
   }
   void disconnect() { connections_.disconnect(); }
+  void leave() { connections_.leave(); }
 
   // As Connections::standing().
   Result<Connections::Standing> standing(const Until& until) { return connections_.standing(until); }

@@ -20,9 +20,15 @@ std::string Connections::where(const Connection* connection) const {
 }
 
 void Connections::disconnect() {
+  leave();
+  left_.clear();
+}
+
+void Connections::leave() {
   last = nullptr;
   for (Sent& one : round) one.connection = nullptr;
-  connections_.clear();
+  for (Connection& one : connections_) one.release();
+  left_.splice(left_.end(), connections_);
   if (address_.slots) address_.slots->set_stale();
 }
 

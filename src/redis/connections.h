@@ -70,6 +70,9 @@ class Connections {
   // round that wait for a reply over it get the error, too, which is returned with the address in front.
   Error failed(const Connection* connection, Error error);
   void disconnect();
+  // The same for connections that another process has copies of, because one has forked the other: frees nothing, since
+  // that would copy the pages that both share.
+  void leave();
 
   Round round;                   // the commands of the current or last call
   Connection* last = nullptr;    // that of the last command
@@ -84,6 +87,7 @@ class Connections {
   Address address_;
   TimePoint named_at_{};  // just before the Sentinels were asked about the connected master
   std::list<Connection> connections_;
+  std::list<Connection> left_;  // without descriptors
 };
 
 }  // namespace rlock::redis

@@ -28,6 +28,12 @@ class Subscriber {
   // redis::connect_again if another server of a cluster keeps it.
   Result<void> also(std::string_view channel, const Until& until);
 
+  // As Connections::leave(), after which this object is only good to be destroyed.
+  void leave() {
+    for (Connection& one : connections_) one.release();
+    all_.reset();
+  }
+
   // Waits for a message; none: `until` is over, even if messages wait to be read. Errors: unavailable (a connection is
   // lost, or a channel has moved to another server: open a new subscriber), interrupted, protocol; those of
   // server_error if one of the channels is refused, in which case the others go on.

@@ -70,7 +70,7 @@ Result<std::unique_ptr<Guards>> Guards::start(const Job& job, lock::Servers& cli
   guards->monitor_ = RLOCK_TRY(signals.fork_held_back());
   if (guards->monitor_ == 0) {
     guards->socket_.reset();
-    if (ahead) client.disconnect();
+    if (ahead) client.leave();
     disconnect();
     if (guards->agent_) client.read_password_from(guards->agent_->source());
     run_monitor({job, client, signals, guards->shared()}, {frontend, sockets.theirs.get(), guards->timer(), ahead});
@@ -80,7 +80,7 @@ Result<std::unique_ptr<Guards>> Guards::start(const Job& job, lock::Servers& cli
     sched_yield();  // preparing is less urgent than the work of those whose turn it is
   } else {
     guards->came_before_ = HeldSignals::now();
-    client.disconnect();
+    client.leave();
   }
   guards->alive_ = open_process(guards->monitor_);
   if (guards->alive_) return guards;
