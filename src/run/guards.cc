@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <cerrno>
 #include <csignal>
 #include <cstdlib>
@@ -24,12 +25,14 @@ constexpr milliseconds kTimeToEnd = 1s;  // of a monitor that has no job yet
 
 // The most that a monitor has open: pidfd, timer, gate and six other events; two to the agent; two connections, each
 // with a timer, or with five more for a lookup; three for a hook; three to look at a tree. Rounded up.
-constexpr std::size_t kMostFds = 32;
+constexpr int kMostFds = 32;
+// The most that are open before: a connection to each server of a quorum, and a few more.
+constexpr int kMostOwnFds = 64;
 
 }  // namespace
 
-// A new descriptor gets the lowest free number, so all lower ones are open, and higher ones only if they were
-// inherited.
+// Asks poll(2), which says which descriptors are not open, but not about those that were inherited: it might hang on a
+// file of a hanging file system.
 Result<void> need_spare_fds(const Inherited& inherited) {
   const auto too_few = [](int number) {
     return fail(Error::Code::system, "cannot open " + std::to_string(kMostFds) +
@@ -45,9 +48,14 @@ Result<void> need_spare_fds(const Inherited& inherited) {
   }
   rlimit limit{};
   getrlimit(RLIMIT_NOFILE, &limit);
-  const auto free_from = static_cast<rlim_t>(lowest.get());
-  if (limit.rlim_cur < free_from + inherited.count_between(free_from, limit.rlim_cur) + kMostFds)
-    return too_few(EMFILE);
+  std::array<pollfd, kMostFds + kMostOwnFds> asked{};
+  std::size_t count = 0;
+  for (int fd = lowest.get(); count < asked.size() && static_cast<rlim_t>(fd) < limit.rlim_cur; ++fd) {
+    if (!inherited.has(fd)) asked[count++].fd = fd;
+  }
+  poll(asked.data(), count, 0);
+  const auto is_free = [](const pollfd& one) { return (one.revents & POLLNVAL) != 0; };
+  if (std::count_if(asked.begin(), asked.begin() + count, is_free) < kMostFds) return too_few(EMFILE);
   return {};
 }
 

@@ -46,9 +46,8 @@ Inherited Inherited::look() {
   return inherited;
 }
 
-std::size_t Inherited::count_between(rlim_t low, rlim_t high) const {
-  const auto between = [&](int fd) { return static_cast<rlim_t>(fd) > low && static_cast<rlim_t>(fd) < high; };
-  return static_cast<std::size_t>(std::ranges::count_if(descriptors_, between));
+bool Inherited::has(int descriptor) const {
+  return std::ranges::find(descriptors_, descriptor) != descriptors_.end();
 }
 
 void Inherited::let_go() const {

@@ -2,9 +2,6 @@
 // What a process inherits: its folder, and descriptors besides the three standard streams.
 #pragma once
 
-#include <sys/resource.h>
-
-#include <cstddef>
 #include <string>
 #include <vector>
 
@@ -34,8 +31,8 @@ class Inherited {
 
   const Folder& folder() const { return folder_; }
 
-  // How many of the descriptors have a number between these two.
-  std::size_t count_between(rlim_t low, rlim_t high) const;
+  // Whether it is one of the descriptors.
+  bool has(int descriptor) const;
 
   // Closes all of it, standard input and output, and leaves the folder, so that a pipe ends when the command closes it
   // and a file system can be unmounted. Standard error stays open for messages.

@@ -2,6 +2,7 @@
 
 load ../lib/common
 load ../lib/job
+load ../lib/quorum
 
 setup() {
   redis_start srv
@@ -77,6 +78,18 @@ few_enough() {
   cat err
   [[ $status == 74 ]]
   all_gone pids
+}
+
+@test "the descriptors that are open already do not count as free, however many servers there are" {
+  local limit one
+  few_enough
+  one=$limit
+  quorum_start 5
+  few_enough
+  quorum_stop
+  RLOCK_URL=$(redis_url srv)
+  echo "# $one descriptors with one server, $limit with five" >&3
+  ((limit >= one + 4))
 }
 
 # As a separate user, because the limit counts all processes of a user, and root has none.
