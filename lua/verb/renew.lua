@@ -4,7 +4,8 @@
 -- ARGV  1 to 4: as in base.lua
 --       5 owner
 --       6 lease   milliseconds from now; 0: the length of the lease as granted
---       7 granted 'granted': the owner is known to have been granted this lease or a longer one; absent: unknown
+--       7 granted 'granted': the owner was granted this lease or a longer one, and asked for no record in the history; absent:
+--                 unknown
 -- Reply {'renewed', ttl, untidy}   ttl: the milliseconds that were left before, which show steps of the server's clock.
 --                           untidy: 1: a dead waiter is in the queue; any release removes it
 --       {'over'}            it has passed a waiter that could run now (backfill.lua); nothing was changed
@@ -68,7 +69,10 @@ end
 
 local until_ms = math.max(lease, granted and math.min(ttl, granted) or ttl)
 -- First, because a full server refuses some of the other commands unless the script has already written something.
-redis.call('pexpire', description, granted and until_ms or redis.call('pttl', description))
+local described_ms = granted and until_ms or redis.call('pttl', description)
+if described_ms > 0 then  -- of another holder's key without a TTL: -1, which would delete it
+  redis.call('pexpire', description, described_ms)
+end
 --- if semaphore
 if missing[1] then
   redis.pcall('hset', pool, unpack(missing))  -- somebody has deleted the hash

@@ -37,8 +37,7 @@ Acquired granted_to(const OwnerId& owner, const AcquireRequest& request, const s
   for (const Vote* vote : grants) {
     if (vote->answer.hold->owner == owner) token = larger(token, vote->answer.hold->token);
   }
-  return {.outcome = AcquireOutcome::granted,
-          .hold = Hold{request.lock(), owner, request.hold(), token, request.lease, sent}};
+  return {.outcome = AcquireOutcome::granted, .hold = request.granted(owner, std::move(token), sent)};
 }
 
 // The owner to which a majority has granted it, counting only servers that may vote.

@@ -117,7 +117,7 @@ class Waiter {
         break;
       case Action::Kind::prepare:
         if (!policy_.at_front) break;
-        policy_.at_front({request_.lock(), request_.owner, request_.hold(), "", request_.lease, {}}, [this] {
+        policy_.at_front(request_.granted(request_.owner, "", {}), [this] {
           if (subscriber_) subscriber_->leave();
         });
         break;

@@ -41,8 +41,9 @@ struct Hold {
   std::string id;     // unique among the holds of one owner
   std::string token;  // fencing token, decimal
   milliseconds lease{};
-  TimePoint sent;  // just before the successful request was sent: deadlines count from here
-  Slots slots{};   // of a semaphore
+  TimePoint sent;           // just before the successful request was sent: deadlines count from here
+  Slots slots{};            // of a semaphore
+  bool in_history = false;  // it is recorded when it is over
 
   const LockName& name() const { return lock.name; }
 };
@@ -120,6 +121,10 @@ struct AcquireRequest {
 
   std::string hold() const { return hold_id.empty() ? owner.first_hold() : hold_id; }
   Lock lock() const { return {name, mode.layout()}; }
+  // What the requester has if `to`, one of its owners, is granted the lock by a request that was sent at `sent`.
+  Hold granted(const OwnerId& to, std::string token, TimePoint sent) const {
+    return {lock(), to, hold(), std::move(token), lease, sent, {}, holder.in_history};
+  }
   // The owners that the lock may be granted to: `owner`, and `heir` if there is one.
   std::vector<OwnerId> owners() const { return heir ? std::vector{owner, *heir} : std::vector{owner}; }
 };

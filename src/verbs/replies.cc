@@ -143,7 +143,8 @@ Result<Acquired> read_grant(const Reply& reply, const AcquireRequest& request, c
     return fail(Error::Code::protocol, "the server says that it has granted the lock to an owner that did not ask, " +
                                            in_quotes(owner->text()) + "; is something between us and Redis?");
   }
-  Hold hold{lock, *owner, request.hold(), std::to_string(*token), request.lease, sent};
+  Hold hold = request.granted(*owner, std::to_string(*token), sent);
+  hold.lock = lock;
   hold.slots = Slots::read(reply.at(3).as_text(), request.mode.resources);
   if (!request.mode.resources.empty() && hold.slots.resources.empty()) return unexpected_reply("acquire");
   return Acquired{.outcome = Acquired::Outcome::granted, .hold = std::move(hold)};

@@ -151,7 +151,7 @@ std::vector<Call> renew_calls(redis::Client& client, std::span<const Hold> holds
   for (const Hold& hold : holds) {
     calls.push_back(begin_call(client, Verb::renew, hold.lock, hold.owner.text(), until));
     calls.back().guarded(words).argument(hold.owner.text()).argument(lease);
-    if (lease > 0ms && hold.lease >= lease) calls.back().argument("granted");
+    if (lease > 0ms && hold.lease >= lease && !hold.in_history) calls.back().argument("granted");
   }
   return calls;
 }

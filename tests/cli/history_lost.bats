@@ -112,6 +112,15 @@ keys_left() { redis srv --raw keys 'rlock:hold:*' | grep -E ':(due|entry)$' || t
   [[ $(entries a) == 1 && -z $(keys_left) ]]
 }
 
+@test "a renewal records anew when the lease ends, if that was deleted" {
+  rlock run --history --lease 1s a -- sleep 600 3>&- &
+  wait_until eval '[[ $(redis srv exists "rlock:hold:{a}:due") == 1 ]]'
+  redis srv del 'rlock:hold:{a}:due'
+  wait_until eval '[[ $(redis srv exists "rlock:hold:{a}:due") == 1 ]]'
+  kill "$!"
+  wait "$!" || [[ $? == 143 ]]
+}
+
 @test "a job that sleeps past its lease and then writes its own entry is one hold, and one loss" {
   job_start --history --lease 1s a -- sleep 600
   job_parts

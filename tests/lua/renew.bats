@@ -64,6 +64,10 @@ teardown_file() { redis_stop srv; }
   (($(redis srv pttl "$lock") > 10000))
   (($(redis srv pttl "$holder") <= 5000))
   [[ $(field lease) == 5000 ]]
+  redis srv persist "$holder"
+  renew java:1 30000
+  [[ $(field lease) == 5000 ]]
+  redis srv del "$holder"
 }
 
 @test "a key of another type is nobody's lock" {
