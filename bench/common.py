@@ -44,6 +44,8 @@ class Server:
 
     def start(self):
         self.path = os.path.join(self.folder, "s")
+        if len(self.path) > 107:  # unix(7)
+            sys.exit(f"{os.path.basename(sys.argv[0])}: the name of TMPDIR is too long for a socket in it")
         self.certificate = os.path.join(self.folder, "server.crt")
         if self.tls_port and not shutil.which("openssl"):
             self.no_tls = "openssl not installed"

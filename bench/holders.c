@@ -56,7 +56,7 @@ struct connection {
   char in[kMostBytes];
 };
 
-static struct step steps[kMostSteps];
+static struct step steps[kMostSteps + 1];  // one more, to notice that there are too many
 static struct connection* connections;
 static int port, poller, step_count, holder_count, connection_count, first_turn, *numbers;
 static int reconnects;
@@ -175,6 +175,7 @@ static void step_is_answered(struct connection* it, const char* reply, int bytes
 
 static void read_replies(struct connection* it) {
   const int got = recv(it->fd, it->in + it->have, sizeof it->in - it->have, 0);
+  if (got == 0) errno = ECONNRESET;
   if (got <= 0) fail("recv");
   it->have += got;
   for (int bytes; it->answered < it->sent && (bytes = whole(it->in, it->have)) > 0;) {
@@ -243,7 +244,7 @@ static void load(const char* steps_path, const char* numbers_path) {
   if (file == NULL || list == NULL) fail("open");
   for (struct step* it = steps; fscanf(file, "%d %d %31s", &it->bytes, &it->replies, it->word) == 3; ++it) {
     fgetc(file);
-    if (++step_count == kMostSteps || it->bytes > kMostBytes ||
+    if (++step_count > kMostSteps || it->bytes > kMostBytes ||
         fread(it->text, 1, it->bytes, file) != (size_t)it->bytes)
       exit(kUsage);
   }

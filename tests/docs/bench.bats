@@ -107,6 +107,13 @@ with Server(): pass' "$TESTS_DIR/../bench" 3>&- && return 1
   [[ $output == *'/nowhere/rlock not found' ]]
   run -2 "$TESTS_DIR/../bench/scale" --rlock "$RLOCK" --locks 2
   [[ $output == *'must be at least 100' ]]
+  run -1 prlimit --nofile=256:256 "$TESTS_DIR/../bench/scale" --rlock "$RLOCK"
+  [[ $output == 'scale: the limit of open files is 256; '* ]]
+  local TMPDIR
+  TMPDIR=$BATS_TEST_TMPDIR/$(printf 'x%.0s' {1..100})
+  mkdir "$TMPDIR"
+  TMPDIR=$TMPDIR run -1 "$TESTS_DIR/../bench/renewals" --rlock "$RLOCK"
+  [[ $output == 'renewals: the name of TMPDIR is too long for a socket in it' && -z $(ls -A "$TMPDIR") ]]
 }
 
 @test "the benchmarks leave no process and no file behind" {
