@@ -111,6 +111,7 @@ Result<Transport> Transport::open(const Endpoint& endpoint, const Until& until) 
 
 UniqueFd Transport::release() {
   if (tls_) fd_.reset();
+  tls_.reset();  // it may have a private key
   return std::move(fd_);
 }
 
