@@ -18,9 +18,18 @@ QUEUE = "rlock:queue:{x}"
 SENT_BY_CLIENTS = ("eval", "evalsha", "script", "function", "fcall", "subscribe", "unsubscribe", "ping", "hello",
                    "auth", "select", "client", "multi", "exec")
 
-# Exit normally, so that servers are stopped. Redis ignores SIGHUP, which comes when the terminal is closed.
-for number in signal.SIGHUP, signal.SIGTERM:
-    signal.signal(number, lambda which, _: sys.exit(128 + which))
+ENDS = signal.SIGHUP, signal.SIGINT, signal.SIGTERM
+
+
+def end(number, _):
+    """Exits normally, so that servers are stopped. Redis ignores SIGHUP, of which two come if the terminal is closed."""
+    for other in ENDS:
+        signal.signal(other, signal.SIG_IGN)
+    sys.exit(128 + number)
+
+
+for one in ENDS:
+    signal.signal(one, end)
 
 
 class Server:

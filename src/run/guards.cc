@@ -26,8 +26,6 @@ constexpr milliseconds kTimeToEnd = 1s;  // of a monitor that has no job yet
 // The most that a monitor has open: pidfd, timer, gate and six other events; two to the agent; two connections, each
 // with a timer, or with five more for a lookup; three for a hook; three to look at a tree. Rounded up.
 constexpr int kMostFds = 32;
-// The most that are open before: a connection to each server of a quorum, and a few more.
-constexpr int kMostOwnFds = 64;
 
 }  // namespace
 
@@ -48,14 +46,18 @@ Result<void> need_spare_fds(const Inherited& inherited) {
   }
   rlimit limit{};
   getrlimit(RLIMIT_NOFILE, &limit);
-  std::array<pollfd, kMostFds + kMostOwnFds> asked{};
-  std::size_t count = 0;
-  for (int fd = lowest.get(); count < asked.size() && static_cast<rlim_t>(fd) < limit.rlim_cur; ++fd) {
-    if (!inherited.has(fd)) asked[count++].fd = fd;
+  int spare = 0;
+  for (int fd = lowest.get(); spare < kMostFds;) {
+    std::array<pollfd, 2 * kMostFds> asked{};
+    std::size_t count = 0;
+    for (; count < asked.size() && static_cast<rlim_t>(fd) < limit.rlim_cur; ++fd) {
+      if (!inherited.has(fd)) asked[count++].fd = fd;
+    }
+    if (count == 0) return too_few(EMFILE);
+    poll(asked.data(), count, 0);
+    const auto is_free = [](const pollfd& one) { return (one.revents & POLLNVAL) != 0; };
+    spare += static_cast<int>(std::count_if(asked.begin(), asked.begin() + count, is_free));
   }
-  poll(asked.data(), count, 0);
-  const auto is_free = [](const pollfd& one) { return (one.revents & POLLNVAL) != 0; };
-  if (std::count_if(asked.begin(), asked.begin() + count, is_free) < kMostFds) return too_few(EMFILE);
   return {};
 }
 

@@ -89,6 +89,9 @@ class Server(common.Server):
     def starts(self, *options):
         super().starts(*options)
         os.kill(os.getpid(), signal.SIGHUP)
+    def __exit__(self, *_):
+        os.kill(os.getpid(), signal.SIGHUP)  # the second one of a terminal
+        super().__exit__()
 with Server(): pass' "$TESTS_DIR/../bench" 3>&- && return 1
   "$TESTS_DIR/../bench/renewals" --rlock "$RLOCK" --locks 10 --seconds 60 >/dev/null 3>&- &
   pid=$!
