@@ -4,8 +4,8 @@
 -- ARGV  1 to 4: as in base.lua
 --       5 owner
 --       6 lease   milliseconds from now; 0: the length of the lease as granted
---       7 granted 'granted': the owner was granted this lease or a longer one, and asked for no record in the history; absent:
---                 unknown
+--       7 granted 'granted': the client was granted this lease or a longer one for the owner, so the description is the owner's,
+--                 and it does not record this hold in the history; absent: unknown
 -- Reply {'renewed', ttl, untidy}   ttl: the milliseconds that were left before, which show steps of the server's clock.
 --                           untidy: 1: a dead waiter is in the queue; any release removes it
 --       {'over'}            it has passed a waiter that could run now (backfill.lua); nothing was changed
