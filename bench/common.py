@@ -157,6 +157,20 @@ def builds(given):
     return {"rlock": program(given[0] if given else os.path.join(HERE, "..", "build", "rlock"))}
 
 
+def copied(given, folder):
+    """The path of a copy of a program, for copy_again()."""
+    path = os.path.join(tempfile.mkdtemp(dir=folder), os.path.basename(given))
+    shutil.copy2(given, path)
+    return path
+
+
+def copy_again(path):
+    """Replaces a copy by another one. Where the kernel keeps a file makes up to a tenth of the time in which it starts, so
+    a program is measured with several copies."""
+    shutil.copy2(path, path + ".new")
+    os.replace(path + ".new", path)
+
+
 def percentile(values, share):
     """With fewer than 100 values the 99th percentile is the worst."""
     return sorted(values)[math.ceil(share * len(values)) - 1]
