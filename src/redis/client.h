@@ -86,6 +86,7 @@ class Client {
   std::optional<CertificateLife> certificate_lasts() const {
     return connections_.last ? connections_.last->certificate_lasts() : std::nullopt;
   }
+  // As those of Connections.
   void disconnect() { connections_.disconnect(); }
   void leave() { connections_.leave(); }
 
