@@ -46,9 +46,7 @@ Inherited Inherited::look() {
   return inherited;
 }
 
-bool Inherited::has(int descriptor) const {
-  return std::ranges::find(descriptors_, descriptor) != descriptors_.end();
-}
+bool Inherited::has(int descriptor) const { return std::ranges::find(descriptors_, descriptor) != descriptors_.end(); }
 
 void Inherited::let_go() const {
   for (const int fd : descriptors_) close(fd);
