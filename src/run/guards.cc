@@ -48,7 +48,7 @@ Result<void> need_spare_fds(const Inherited& inherited) {
   getrlimit(RLIMIT_NOFILE, &limit);
   int spare = 0;
   for (int fd = lowest.get(); spare < kMostFds;) {
-    std::array<pollfd, 2 * kMostFds> asked{};
+    std::array<pollfd, 64> asked{};
     std::size_t count = 0;
     for (; count < asked.size() && static_cast<rlim_t>(fd) < limit.rlim_cur; ++fd) {
       if (!inherited.has(fd)) asked[count++].fd = fd;
