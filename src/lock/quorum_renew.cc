@@ -73,7 +73,7 @@ void Quorum::restore_where_lost(const Status& status, const OwnerId& owner, mill
                                 const Answers<Renewed>& answers, const Until& until) {
   const auto request = request_as_held(status, owner, lease);
   if (!request) return;
-  const Hold hold{status.lock, owner, request->hold(), status.token, request->lease, BootClock::now()};
+  const Hold hold = request->granted(owner, status.token, BootClock::now());
   const auto give = [&](std::size_t i, Member& member, const Until& end) {
     if (!answers[i] || !is_missing(*request, answers[i]->outcome)) return;
     if (member.voter.unfit(request->lease, BootClock::now())) return;

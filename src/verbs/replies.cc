@@ -144,7 +144,6 @@ Result<Acquired> read_grant(const Reply& reply, const AcquireRequest& request, c
                                            in_quotes(owner->text()) + "; is something between us and Redis?");
   }
   Hold hold = request.granted(*owner, std::to_string(*token), sent);
-  hold.lock = lock;
   hold.slots = Slots::read(reply.at(3).as_text(), request.mode.resources);
   if (!request.mode.resources.empty() && hold.slots.resources.empty()) return unexpected_reply("acquire");
   return Acquired{.outcome = Acquired::Outcome::granted, .hold = std::move(hold)};
