@@ -13,6 +13,7 @@ import tempfile
 import time
 
 HERE = os.path.dirname(os.path.abspath(__file__))
+RLOCK = os.path.join(HERE, "..", "build", "rlock")
 QUEUE = "rlock:queue:{x}"
 # Commands that clients send. The server also counts those that our scripts call.
 SENT_BY_CLIENTS = ("eval", "evalsha", "script", "function", "fcall", "subscribe", "unsubscribe", "ping", "hello",
@@ -154,7 +155,7 @@ def builds(given):
     """{name: path} for --rlock, which can be given several times."""
     if given and len(given) > 1:
         return {path: program(path) for path in given}
-    return {"rlock": program(given[0] if given else os.path.join(HERE, "..", "build", "rlock"))}
+    return {"rlock": program(given[0] if given else RLOCK)}
 
 
 def copied(given, folder):
@@ -165,8 +166,8 @@ def copied(given, folder):
 
 
 def copy_again(path):
-    """Replaces a copy by another one. Where the kernel keeps a file makes up to a tenth of the time in which it starts, so
-    a program is measured with several copies."""
+    """Replaces a copy by another one. Where the kernel keeps a file makes up to a tenth of the time in which it starts,
+    so a program is measured with several copies."""
     shutil.copy2(path, path + ".new")
     os.replace(path + ".new", path)
 

@@ -113,12 +113,13 @@ keys_left() { redis srv --raw keys 'rlock:hold:*' | grep -E ':(due|entry)$' || t
 }
 
 @test "a renewal records anew when the lease ends, if that was deleted" {
-  rlock run --history --lease 1s a -- sleep 600 3>&- &
-  wait_until eval '[[ $(redis srv exists "rlock:hold:{a}:due") == 1 ]]'
+  due() { [[ $(redis srv exists 'rlock:hold:{a}:due') == 1 ]]; }
+  job_start --history --lease 1s a -- sleep 600
+  wait_until due
   redis srv del 'rlock:hold:{a}:due'
-  wait_until eval '[[ $(redis srv exists "rlock:hold:{a}:due") == 1 ]]'
-  kill "$!"
-  wait "$!" || [[ $? == 143 ]]
+  wait_until due
+  kill "$frontend"
+  wait "$frontend" || [[ $? == 143 ]]
 }
 
 @test "a job that sleeps past its lease and then writes its own entry is one hold, and one loss" {

@@ -84,7 +84,7 @@ assert "rlock" in [text.firstChild.data for text in texts]' "$(results)/$name.sv
   local TMPDIR=$BATS_TEST_TMPDIR/t pid
   mkdir "$TMPDIR"
   export TMPDIR
-  python3 -c 'import signal, sys; sys.path.insert(0, sys.argv[1]); import common, os
+  run -129 python3 -c 'import signal, sys; sys.path.insert(0, sys.argv[1]); import common, os
 class Server(common.Server):
     def starts(self, *options):
         super().starts(*options)
@@ -92,7 +92,7 @@ class Server(common.Server):
     def __exit__(self, *_):
         os.kill(os.getpid(), signal.SIGHUP)  # the second one of a terminal
         super().__exit__()
-with Server(): pass' "$TESTS_DIR/../bench" 3>&- && return 1
+with Server(): pass' "$TESTS_DIR/../bench" 3>&-
   "$TESTS_DIR/../bench/renewals" --rlock "$RLOCK" --locks 10 --seconds 60 >/dev/null 3>&- &
   pid=$!
   wait_until eval '[[ $(ls -A "$TMPDIR"/*/s) ]]'
