@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "options/help.h"
-#include "options/option_table.h"
+#include "options/options.h"
 
 namespace rlock::cli {
 namespace {
@@ -59,7 +59,7 @@ std::string kind_of(const OptionSpec& spec) {
     for (const lock::Convention& one : lock::conventions()) presets += "|" + std::string(one.preset);
     return presets;
   }
-  for (const char* free : {"N", "K", "LIST", "SLOT", "TEXT", "ID", "FORM", "KEY", "ZONE"}) {
+  for (const char* free : {"N", "K", "LIST", "SLOT", "TEXT", "ID", "FORM", "KEY", "ZONE", "USER", "HOST"}) {
     if (value == free) return "FREE";
   }
   give_up("--" + std::string(spec.name()) + ": how is " + value + " completed?");
@@ -122,9 +122,8 @@ Places for_bash() {
     words[subcommand] += joined(names, " ") + " ";
     const std::string kind = kind_of(spec);
     if (kind.empty()) return;
-    std::vector<std::string> patterns, known = names;
-    if (!spec.former.empty()) known.push_back("--" + std::string(spec.former));
-    for (const std::string& name : known) {
+    std::vector<std::string> patterns;
+    for (const std::string& name : names) {
       patterns.push_back((subcommand.empty() ? "*' " : "'" + subcommand + " ") + name + "'");
     }
     places["KINDS"] += "    " + joined(patterns, " | ") + ") kind='" + kind + "' ;;\n";
@@ -227,9 +226,7 @@ Places for_fish() {
   places["SERVER_FLAGS"] = "            case " + server_options(false, " ") + "\n";
   std::vector<std::string> values;
   for (const OptionSpec& spec : common_options()) {
-    if (spec.value.empty()) continue;
-    values.push_back("--" + std::string(spec.name()));
-    if (!spec.former.empty()) values.push_back("--" + std::string(spec.former));
+    if (!spec.value.empty()) values.push_back("--" + std::string(spec.name()));
   }
   places["WITH_VALUE"] = "            case " + joined(values, " ") + "\n";
   return places;

@@ -2,6 +2,10 @@
 # Sourced by the scripts in the folder $here that make other files of a release from its archives. From the same archives,
 # anyone gets the same bytes; the image also depends on the installed CA certificates.
 
+case ${1:-} in
+  -h | --help) sed -n '2,/^set -eu/{/^set -eu/d;s/^# \{0,1\}//p}' "$0" && exit ;;
+esac
+
 fail() {
   printf '\n!! %s\n' "$*" >&2
   exit 1

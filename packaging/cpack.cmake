@@ -5,7 +5,12 @@ if(RLOCK_STATIC AND NOT RLOCK_PARTS)
   target_link_options(rlock PRIVATE LINKER:-Map=rlock.map)
 endif()
 
-# The only place for these addresses; packages and recipes take them from here.
+# For local: addresses, which look for it there.
+if(RLOCK_PARTS)
+  install(PROGRAMS ${RLOCK_PARTS}/libexec/redis-server DESTINATION libexec/rlock)
+endif()
+
+# The only place for these addresses; packages take them from here.
 set(RLOCK_MAINTAINER "The rlock authors <rlock@example.org>" CACHE STRING "Name and address, for packages")
 set(RLOCK_HOMEPAGE "https://example.org/rlock" CACHE STRING "Where the source is, for packages")
 set(RLOCK_PACKAGE_VERSION ${PROJECT_VERSION} CACHE STRING "The packages' version, such as 1.2.3~preview")
@@ -38,8 +43,8 @@ set(CPACK_DEBIAN_FILE_NAME DEB-DEFAULT)
 set(CPACK_DEBIAN_PACKAGE_RELEASE 1)
 set(CPACK_DEBIAN_PACKAGE_SECTION utils)
 set(CPACK_DEBIAN_PACKAGE_PRIORITY optional)
-# Each provides redis-server, for local: addresses.
-set(CPACK_DEBIAN_PACKAGE_SUGGESTS "redis-server | valkey-redis-compat")
+# For local: addresses, because this package has no server (stage.cmake).
+set(CPACK_DEBIAN_PACKAGE_RECOMMENDS "redis-server | valkey-server")
 set(CPACK_DEBIAN_PACKAGE_CONTROL_EXTRA ${PROJECT_SOURCE_DIR}/packaging/static-deb/conffiles)
 set(CPACK_DEBIAN_PACKAGE_CONTROL_STRICT_PERMISSION ON)
 set(CPACK_DEBIAN_COMPRESSION_TYPE xz)

@@ -12,6 +12,9 @@ fail() {
   exit 1
 }
 
+# word TEXT: TEXT as one word of a shell.
+word() { printf "'%s'" "$(printf %s "$1" | sed "s/'/'\\\\''/g")"; }
+
 known_system() {
   . /etc/os-release 2>/dev/null || return 1
   case "$ID:${VERSION_ID:-}" in
@@ -37,7 +40,7 @@ own() {
   [ "$(id -u)" != 0 ] && [ -e "$1" ] || return 0
   foreign=$(find "$1" ! -user "$(id -u)" ! -name 'install*manifest*' -print -quit)
   [ -z "$foreign" ] || fail "$1/ contains files of another user, such as $foreign; was it built by root?
-   As root: chown -R $(id -un) $PWD/$1"
+   As root: chown -R $(id -un) $(word "$PWD/$1")"
 }
 
 need_packages() {
@@ -63,6 +66,10 @@ need_packages() {
 build() {
   build_preset=$1 build_folder=$2 build_target=$3 build_log=$2.log
   shift 3
+  # CMake refuses the folder if the tree was moved or copied since.
+  if [ -e "$build_folder/CMakeCache.txt" ] && ! grep -qxF "CMAKE_HOME_DIRECTORY:INTERNAL=$(pwd -P)" "$build_folder/CMakeCache.txt"; then
+    rm -rf "$build_folder/CMakeCache.txt" "$build_folder/CMakeFiles"
+  fi
   cmake --preset "$build_preset" -G Ninja "$@" >"$build_log" 2>&1 || build_failed
   # The status of a pipe is that of its last command, hence "built".
   { NINJA_STATUS='[%f/%t] ' cmake --build "$build_folder" --target "$build_target" && echo built; } 2>&1 |

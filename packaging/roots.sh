@@ -1,12 +1,21 @@
 # shellcheck shell=sh disable=SC2016 # text for another shell
-# Sourced after packaging/install.sh by scripts that test in a bare root of another distribution.
+# Sourced after packaging/install.sh by scripts that test in a bare root of another distribution. Reads the options that all
+# of them have, and leaves the script's own and its arguments.
+fresh=''
+while :; do
+  case ${1:-} in
+    --fresh) fresh=yes && shift ;;
+    -h | --help) sed -n '2,/^# shellcheck/{/^# shellcheck/d;s/^# \{0,1\}//p}' "packaging/${0##*/}" && exit ;;
+    *) break ;;
+  esac
+done
 
 # in_store DISTRO: checks DISTRO, and creates $store, where bare roots are kept, with the temporary folder $new.
 in_store() {
-  distro=$1
+  distro=${1:-}
   case $distro in
     debian-12 | debian-13 | ubuntu-24.04) ;;
-    *) fail "unknown distribution $distro; known are debian-12, debian-13 and ubuntu-24.04" ;;
+    *) fail "'$distro' is neither an option nor debian-12, debian-13 or ubuntu-24.04; see packaging/${0##*/} --help" ;;
   esac
   [ "$(id -u)" = 0 ] || fail "only root can create the root of another system: sudo $0 $distro"
   store=${TRY_ON_ROOT:-/var/tmp/rlock-try-on}
@@ -55,7 +64,7 @@ bare() {
 }
 
 make_bare() {
-  [ -z "${fresh:-}" ] || [ "$1" != "$distro" ] || rm -rf "${store:?}/$1"
+  [ -z "$fresh" ] || [ "$1" != "$distro" ] || rm -rf "${store:?}/$1"
   [ ! -d "$store/$1" ] || return 0
   say "Creating a bare root of $1 ..."
   case $1 in

@@ -38,6 +38,7 @@ Comment: The program is linked statically. The file THIRD-PARTY.txt.gz beside
 endif()
 
 if(CPACK_GENERATOR STREQUAL DEB)
+  file(REMOVE_RECURSE ${root}/usr/libexec)  # the distribution's server gets its security updates by itself
   file(REMOVE ${doc}/LICENSE)  # the file copyright has it
   file(READ ${from}/debian/copyright copyright)
   string(REPLACE "@HOMEPAGE@" "${CPACK_PACKAGE_HOMEPAGE_URL}${static_comment}" copyright "${copyright}")

@@ -1,18 +1,25 @@
 // SPDX-License-Identifier: MIT
 // Parses the command line, runs the subcommand, reports errors, and exits.
 #include <fcntl.h>
+#ifndef __GLIBC__
+#include <link.h>
+#include <sys/auxv.h>
+#include <sys/mman.h>
+#endif
 #include <unistd.h>
 
-#include <concepts>
+#include <cstdint>
 #include <new>
+#include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/log.h"
+#include "base/process.h"
 #include "cli/commands.h"
 #include "cli/server.h"
 #include "show/print.h"
-#include "show/shell.h"
 
 namespace {
 
@@ -33,36 +40,63 @@ struct CommandLine {
 
 // Afterwards, passwords from the command line are only in the options.
 CommandLine read_command_line(int argc, char** argv) {
-  const std::vector<std::string> arguments(argv + 1, argv + argc);
+  const std::vector<std::string> words(argv + 1, argv + argc);
   rlock::cli::hide_passwords(argc, argv);
-  const rlock::cli::Parsed parsed = rlock::cli::parse(arguments);
+  const rlock::cli::Parsed parsed = rlock::cli::parse(words);
   const auto begun = parsed.exports ? rlock::cli::begin_assignments() : rlock::Result<void>();
   if (!begun) return {true, std::unexpected(begun.error())};
-  return {parsed.exports, rlock::cli::read_invocation(parsed, arguments)};
+  return {parsed.exports, rlock::cli::read_invocation(parsed)};
 }
 
 rlock::Result<int> run(rlock::Result<rlock::cli::Invocation> read) {
   auto invocation = RLOCK_TRY(std::move(read));
   return std::visit(
       [](auto& options) -> rlock::Result<int> {
-        if constexpr (std::same_as<std::remove_reference_t<decltype(options)>, rlock::cli::PrintText>) {
-          return rlock::cli::print(options.text, rlock::kDone);
-        } else {
-          auto status = rlock::cli::execute(options);
-          if (status) return status;
-          return std::unexpected(rlock::cli::with_advice(std::move(status).error(), options));
-        }
+        auto status = rlock::cli::execute(options);
+        if (status) return status;
+        return std::unexpected(rlock::cli::with_advice(std::move(status).error(), options));
       },
       invocation);
 }
 
+// Makes what the linker has marked as read-only after relocation (PT_GNU_RELRO, elf(5)) read-only. glibc does that at
+// the start of each program, musl only in its dynamic loader, not for a static program. Returns false if the kernel
+// refuses. REQUIRES: all addresses are relocated, as they are before the first constructor.
+#ifdef __GLIBC__
+bool protect_relocated() { return true; }
+#else
+bool protect_relocated() {
+  const auto protect = [](dl_phdr_info* program, std::size_t, void*) {
+    const std::uintptr_t page = getauxval(AT_PAGESZ);
+    for (const auto& segment : std::span(program->dlpi_phdr, program->dlpi_phnum)) {
+      if (segment.p_type != PT_GNU_RELRO) continue;
+      // Whole pages only: the last one may also hold data that is written.
+      const std::uintptr_t begin = (program->dlpi_addr + segment.p_vaddr) & -page;
+      const std::uintptr_t end = (program->dlpi_addr + segment.p_vaddr + segment.p_memsz) & -page;
+      // NOLINTNEXTLINE(performance-no-int-to-ptr): the kernel and the linker count in numbers
+      if (mprotect(reinterpret_cast<void*>(begin), end - begin, PROT_READ) != 0) return -1;
+    }
+    return 1;  // the program itself comes first: look at no other
+  };
+  return dl_iterate_phdr(protect, nullptr) == 1;
+}
+#endif
+
 // Runs before the constructors of other files, which allocate memory.
-[[gnu::constructor(101)]] void begin() { std::set_new_handler(rlock::log::die_without_memory); }
+[[gnu::constructor(101)]] void begin() {
+  std::set_new_handler(rlock::log::die_without_memory);
+  if (protect_relocated()) return;
+  constexpr std::string_view kMessage =
+      "rlock: the kernel refuses to make the tables of addresses read-only (mprotect)\n";
+  [[maybe_unused]] const auto written = write(STDERR_FILENO, kMessage.data(), kMessage.size());
+  _exit(rlock::kSystem);
+}
 
 }  // namespace
 
 int main(int argc, char** argv) {
   fill_closed_streams();
+  rlock::survive_file_size_limit();
   auto [exports, invocation] = read_command_line(argc, argv);
   const auto status = run(std::move(invocation));
   // Skip destructors, because the kernel frees the memory anyway.

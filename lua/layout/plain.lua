@@ -2,8 +2,7 @@
 -- lua/README.md says what a layout defines.
 
 --- if acquire release force_unlock
---- include part/now
---- include part/text
+--- include part/clock
 --- include layout/plain_grant
 --- end
 --- if acquire renew release force_unlock raise
@@ -13,9 +12,7 @@
 --- include part/kind
 --- include part/fair
 --- end
---- unless raise
 --- include part/one_holder
---- end
 
 --- if acquire release force_unlock inspect
 local function other_kind(mine)

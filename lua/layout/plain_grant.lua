@@ -1,7 +1,6 @@
 -- plain_grant: the part of the layout plain that a grant needs.
 
 --- include part/one_holder_grant
---- include part/limit
 
 local function put(owner, ttl)
   redis.call('hset', lock, owner, '1')

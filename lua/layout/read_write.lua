@@ -4,14 +4,8 @@
 -- other number for a reader's holds. Each hold of a reader (of rlock: all of them) has a key with its TTL, so that the lock
 -- outlives single readers; the hash lives as long as the longest of them.
 
---- include part/number
 --- if acquire release force_unlock
 local kMostHolders = math.huge
---- end
---- include part/peek
---- include part/text
---- if acquire release force_unlock
---- include part/fault
 --- end
 --- include part/no_fair
 --- if acquire release force_unlock inspect
@@ -164,9 +158,7 @@ local function field_of(owner)
     return owner, tonumber(found[3]) or 1, 'read'
   end
 end
---- end
 
---- if acquire renew release force_unlock raise
 local function count_of(owner)
   local _, count, mode = field_of(owner)
   return count, mode

@@ -7,14 +7,9 @@
 -- slots can be changed while it has no holders. A semaphore made by a Java program keeps its number and its TTL.
 --
 -- A mode is "SLOTS", or "SLOTS TAKEN", in which TAKEN is how many of them the owner takes. " from A,B,C" follows if the
--- slots have names; " backfill" precedes that if the owner may pass others (part/backfill.lua).
+-- slots have names.
 
---- include part/number
---- include part/peek
---- include part/now
---- unless raise
---- include part/text
---- end
+--- include part/clock
 --- include part/string_kind
 --- if acquire release force_unlock
 --- include part/publish
@@ -42,15 +37,11 @@ local function other_kind(_, adopt)
   end
   return other
 end
---- end
 
---- if acquire release force_unlock inspect
 local function slots_in(mode)
   return tonumber(string.match(mode, '^%d+'))
 end
---- end
 
---- if acquire renew release force_unlock inspect
 local function taken_in(mode)
   return mode and tonumber(string.match(mode, '^%d+ (%d+)')) or 1
 end
@@ -84,16 +75,13 @@ end
 --- include part/described
 
 --- if acquire renew release force_unlock raise
--- The most slots that an owner may have.
-local kMostTaken = 64
-
 -- All permits of an owner. If it takes several slots, the UUID is of version 8 and its last two bytes are their number;
 -- the other permits differ from it in these bytes. Thus the id alone says what must be there, also if nothing else that
 -- rlock has written is left.
 local function permits_of(owner)
   local first, taken = permit_of(owner), tonumber(string.match(owner, '^%x+%-%x+%-8%x+%-%x+%-%x%x%x%x%x%x%x%x(%x%x%x%x)') or 1, 16)
   local all = {first}
-  if taken <= kMostTaken then
+  if taken <= 64 then  -- the most that an owner may have
     for i = 1, taken - 1 do
       all[i + 1] = string.sub(first, 1, 14) .. string.char(0, i)
     end
@@ -107,9 +95,7 @@ end
 local function try_count()
   redis.call('incrby', lock, 0)
 end
---- end
 
---- if acquire release force_unlock
 -- Takes back the slots of crashed holders.
 local function reclaim()
   local first_end = redis.call('zrange', permits, 0, 0, 'withscores')[2]
@@ -172,9 +158,7 @@ local function disagrees(mode, resize)
     publish_free()
   end
 end
---- end
 
---- if acquire
 -- The number of slots, if it has become less than an owner wants to take.
 local function too_few(mode)
   local free = taken_in(mode) > 1 and redis.call('get', lock)
@@ -375,9 +359,7 @@ local function drop(owner)
   end
   return free > 0 and text(free) or nil
 end
---- end
 
---- if release force_unlock
 -- Whether an owner that has lost some of its permits has others, which it no longer needs.
 local function has_rest(owner)
   local all = permit_of(owner) and permits_of(owner) or {}

@@ -7,11 +7,6 @@
 -- So is a lock of Symfony's RedisStore, which takes a string at the key for a lock that another program holds. Since 5.2
 -- it is a sorted set with a TTL: a token of each holder, scored with the end of its hold, and __write__ beside a writer's.
 
---- include part/number
---- include part/peek
---- if acquire release force_unlock
---- include part/text
---- end
 --- if acquire release force_unlock inspect
 --- include part/kind
 --- end

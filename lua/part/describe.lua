@@ -1,6 +1,5 @@
 -- describe: describes a holder.
 
---- include part/peek
 --- include part/self
 --- include layout
 
@@ -8,7 +7,7 @@
 -- compare the field `owner`. The first owner with a history also has `lasted`, see history.lua.
 local lasted
 local function describe(entry)
-  local names = {'owner', 'lease', 'since', 'token', 'control', 'kept', 'renewal', 'history', unpack(kSelf)}
+  local names = {'owner', 'lease', 'since', 'token', 'control', 'kept', 'renewal', 'history', 'newest', unpack(kSelf)}
   local values = peek('hmget', key_of(entry[1]), unpack(names)) or {}
   for i, name in ipairs(names) do
     entry[3 + 2 * i] = name

@@ -1,5 +1,5 @@
 -- due: the holds that need an entry in the history and have none yet. If a job dies with its host, the next grant writes
--- the entry, after the lease has ended; `rlock history` shows it before (src/lock/history_reader.cc).
+-- the entry, after the lease has ended; `rlock history` shows it before (src/lock/read_history.cc).
 --
 --   <holds>due            a sorted set, owner -> when its lease ends (ms)
 --   <holds><owner>:entry  a hash with what to write: since (ms), token, and the words of the grant, the last of which is
@@ -7,8 +7,7 @@
 -- Neither is declared, because no hold depends on them. Both are removed by the release, or a month after the lease.
 
 --- if acquire renew
---- include part/now
---- include part/text
+--- include part/clock
 --- end
 
 --- if acquire renew release force_unlock

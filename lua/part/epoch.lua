@@ -11,26 +11,25 @@
 --     longest   the longest lease (ms) that was granted or renewed in this life
 --     before    the longest lease of those that may have been forgotten; 0: they are over
 --     previous  the longest lease of the life before, which an old copy of the data may bring back
+--     asked     a mark of who was asked whether to end the guard by hand
 --     accepted  who has ended the guard by hand, and when (rlock doctor --accept-epoch)
 -- A script in a cluster reaches only the keys of its slot, so there is no guard there.
 --
 -- A client asks for the guard by ARGV[1], with the milliseconds for which a server that was replaced may still grant locks:
--- ", guard 0". Behind Sentinels, it also says for how many ms a server has been the master, and the life of that server's
--- data, in case it is no longer this one: ", guard 12000 5000 LIFE". For a server whose data outlives its restarts:
--- ", guard data". The record of a waiter has the first word.
+-- ", guard 0". Behind Sentinels, it also says for how many ms no replication has replaced the server's data, and what life
+-- they had at that time, in case it is another one now: ", guard 12000 5000 LIFE". For a server whose data outlives its
+-- restarts: ", guard data". The record of a waiter has the first word.
 
---- include part/number
---- include part/now
---- include part/text
+--- include part/clock
 
 local epoch = 'rlock:epoch'
---- if acquire renew
---- include part/guard
---- end
+--- include part/asked
 
 --- if acquire release force_unlock
 -- The lease that counts if none is known: rlock's default.
 local kUnknownLease = 30000
+-- No client waits for a replaced server longer than this (src/verbs/epoch.cc).
+local kMostLag = 60000
 -- A newcomer's own lease counts, too, because one of that length may have been forgotten together with its record; but not
 -- for longer than this, or a job with a very long lease would wait as long.
 local kOwnLease = 600000  -- as in src/verbs/epoch.cc
@@ -53,14 +52,6 @@ local function ask_info(section)
   return reply
 end
 
--- When a life began at the latest, and the run id of the server. `age`: for how long the Sentinels have known this server as
--- the master; nil: unknown.
-local function beginning(age)
-  local server = ask_info('server')
-  local uptime = number_in(string.match(server, 'uptime_in_seconds:(%d+)'), 0) or 0
-  return now - math.max(math.min(age or 0, (uptime - 1) * 1000), 0), string.match(server, 'run_id:(%x+)')  -- whole seconds
-end
-
 -- Whether the data outlives restarts of the server. A private server says so in its record, to jobs that use its socket, too.
 -- It has no port, so the record of one that was restored on another server says nothing.
 local function outlives_restarts(guard, life)
@@ -76,6 +67,10 @@ local function held_back(guard, lease)
   previous = number_in(previous, 0, kLongestLease) or 0
   lag = number_in(lag, 0, kMonth) or 0
   local replication = guard ~= 'data' and ask_info('replication')
+  -- One that may be written forgets its locks at the next full resync, without another master_replid.
+  if replication and string.find(replication, 'role:slave', 1, true) then
+    error('READONLY this server is a replica, which forgets locks when it next copies its master', 0)
+  end
   -- Only zeros are the id of a server that has no such ids, and says the same after each start.
   local current = outlives_restarts(guard, life) and 'data' or string.match(replication, 'master_replid:(0*[1-9a-f]%x*)')
   if not current then
@@ -83,17 +78,17 @@ local function held_back(guard, lease)
   end
   -- A time in the future is from before a step of the clock.
   if life ~= current or not since or since > now then
-    local start, server = now, ''
-    if replication then
-      start, server = beginning(life and life ~= current and of_life == current and number_in(age, 0) or nil)
-    end
+    -- Nobody can tell when another life began, unless a replica has been connected ever since. The record says nothing of
+    -- what was deleted with it, or of a step of the clock.
+    local start = life and life ~= current and of_life == current and math.max(now - (number_in(age, 0) or 0), 0) or now
+    local server = replication and string.match(ask_info('server'), 'run_id:(%x+)')
     before = math.max(longest or kUnknownLease, before or kUnknownLease, previous)
     since, cause = start, life and 'changed' or 'missing'
     redis.call('hset', epoch, 'life', current, 'server', server or '', 'since', text(since), 'cause', cause, 'longest', '0',
       'before', text(before), 'previous', text(longest ~= 0 and longest or previous), 'accepted', '')
   end
   local left = since + math.max(before or kUnknownLease, math.min(lease, kOwnLease)) + lag - now
-  if left <= 0 and before ~= 0 then
+  if before ~= 0 and since + before + kMostLag <= now then
     -- The next server, whose clock may differ, cannot know for how long this one was up.
     redis.pcall('hset', epoch, 'before', '0')
   end

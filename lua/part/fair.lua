@@ -7,9 +7,6 @@
 --   part(id)                  removes it
 --   nobody_waits()            in either queue
 
---- include part/number
---- include part/fair_queue
-
 --- if acquire release force_unlock inspect
 local fair_times = 'redisson_lock_timeout:' .. tag
 --- end
@@ -49,7 +46,7 @@ local function keep_fair()
         others = true
         break
       end
-      redis.pcall('lrem', fair_queue, 0, id)
+      redis.pcall('lrem', fair_queue, 1, id)  -- not 0, which looks at all of a long queue
       redis.pcall('zrem', fair_times, id)
     end
   end
@@ -67,8 +64,17 @@ local function part(id)
     fair_in_use = redis.pcall('exists', fair_queue) == 1
   end
   if fair_in_use and joined(id) then
-    redis.pcall('lrem', fair_queue, 0, id)
-    redis.pcall('zrem', fair_times, id)
+    local ids = redis.pcall('lrange', fair_queue, 0, 99)
+    local found = #ids < 100
+    for _, one in ipairs(ids) do
+      found = found or one == id
+    end
+    if found then
+      redis.pcall('lrem', fair_queue, 1, id)
+      redis.pcall('zrem', fair_times, id)
+    else  -- at the head, clients of either queue remove it as dead
+      redis.pcall('zadd', fair_times, 0, id)
+    end
     keep_fair()
   end
 end

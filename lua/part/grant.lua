@@ -1,9 +1,14 @@
 -- grant: gives a lock to an owner.
 
---- include part/number
---- include part/text
---- include part/clock
---- include part/limit
+--- include part/token
+
+-- Whether the caller has logged in, so that it may be a user who lacks rights.
+local kLogin = string.find(ARGV[1], ', login', 1, true)
+
+-- A key that does not exist, because entries are named by owners, to try what else a holder needs.
+local function spare_key(hold)
+  return holds .. hold .. ':entry'
+end
 
 -- nil: the key contains something else.
 local function next_token()
@@ -11,7 +16,7 @@ local function next_token()
   if type(previous) == 'table' and not string.find(previous.err, 'WRONGTYPE', 1, true) then
     error(previous.err, 0)
   end
-  previous = number_in(previous, 0, 2 ^ 53 - 2)
+  previous = token_in(previous, 0)
   if previous then
     return previous + 1 > now_us and text(previous + 1) or time[1] .. micros
   end
@@ -24,6 +29,17 @@ end
 local function grant(owner, token, lease, hold, fields, ttl, mode, bare)
   -- Without a TTL, because Redisson's RFencedLock counts in this key, too, and nobody would renew it.
   redis.call('set', token_key, token)
+  if kLogin then
+--- if plain read_write
+    redis.call('hdel', spare_key(hold), '')
+--- end
+--- if semaphore
+    redis.call('zrem', spare_key(hold), '')
+--- end
+--- if string
+    redis.call('del', spare_key(hold))
+--- end
+  end
   keep_for(ttl)
   local description = key_of(owner)
   if not bare then

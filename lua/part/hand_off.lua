@@ -5,9 +5,6 @@
 --- unless string
 --- include part/listeners
 --- end
---- if semaphore
---- include part/backfill
---- end
 
 -- If another client listens on the lock's channel, every second release is open to all, so that foreign clients do not
 -- starve behind rlock's queue. It is also open to the first one in another program's queue; if rlock's first waiter is there
@@ -49,9 +46,6 @@ local function call_next(payload)
       elseif not payload then
         tell_holding()  -- its end may have changed, because the owner that left may have been the longest
       end
---- if semaphore
-      call_passing()
---- end
     end
   end
   return announce(payload)

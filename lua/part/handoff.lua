@@ -1,6 +1,5 @@
 -- handoff: grants a free lock to waiters.
 
---- include part/number
 --- include part/grant
 --- include part/epoch
 --- include part/queue
@@ -38,6 +37,11 @@ local function hand_over(asker, most, first)
     if may and waiter[9] then
       local known, back = held_back_as(waiter)
       may = known and back <= 0
+      if may and first == asker then
+        remember_lease(waiter[9], counted(waiter[3], renewal_among(waiter[5])))
+      elseif may then
+        may = pcall(remember_lease, waiter[9], counted(waiter[3], renewal_among(waiter[5])))
+      end
     end
     local token = may and next_token()
     if waiter and not token and not succeeded then
@@ -48,7 +52,6 @@ local function hand_over(asker, most, first)
       tell(first, 'succeeded')
     elseif waiter and (first == asker or tell(first, 'granted', waiter)) then
       local lease = waiter[3]
-      remember_lease(waiter[9], counted(lease, renewal_among(waiter[5])))
       grant(first, token, text(lease), waiter[4], waiter[5], first == asker and lease or math.min(lease, kGrant), waiter[6])
       tokens = tokens or {}
       tokens[first] = token

@@ -9,7 +9,6 @@
 --                    the holder key. RSemaphore, RCountDownLatch and counters are numbers, too, and so is an
 --                    RPermitExpirableSemaphore without holders, which a client must declare to be one (`adopt`)
 
---- include part/text
 --- include part/string_kind
 
 -- Enough fields of a hash to tell what it is.

@@ -1,6 +1,6 @@
 -- listeners: the number of listeners.
 
---- include part/sharded
+--- include part/asked
 
 -- {channel, number of listeners, channel …}
 local function listeners_of(...)

@@ -1,11 +1,9 @@
 -- lost: records lost holds whose jobs did not.
 
---- include part/number
 --- include part/due
 --- include part/history
 --- include part/self
 --- include part/taken
---- include part/fault
 
 -- How long an owner may be suspended, and then notice the loss itself.
 local kSleeps = 24 * 3600 * 1000

@@ -1,14 +1,12 @@
 -- once: successes that are remembered, for --once and --once-per.
 --
 --   rlock:once:{N}   a hash, key -> "<start> <until> <at> <pid>\n<user>\n<host>\n<command>" of the last success: the start of
---                    its period (a number that grows; 0 for --once), until when it is remembered, and when it was (ms)
+--                    its period (a number that grows; 0 for --once), until when it is remembered, and when it was (ms).
+--                    '\1' .. key -> the same of a failure since then, with its status instead of the start
 -- A request says what it wants to run once: "<start> <key>". A success of that key counts if its period is no earlier.
 -- Only acquire declares the hash, because no release or hand-off may fail for a user without the right to it.
 
---- include part/number
---- include part/now
---- include part/peek
---- include part/ahead
+--- include part/clock
 
 local once_key = 'rlock:once:' .. tag
 

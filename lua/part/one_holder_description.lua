@@ -1,7 +1,5 @@
 -- one_holder_description: reads the description of the holder.
 
---- include part/peek
-
 local function description_of(owner, ...)
   local found = peek('hmget', holder, 'owner', ...)
   local described = found and found[1] == owner

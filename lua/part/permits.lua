@@ -1,8 +1,7 @@
 -- permits: the proof that a number is a semaphore.
 
---- include part/peek
 --- if acquire
---- include part/now
+--- include part/clock
 --- end
 
 local permits = tag .. ':timeout'

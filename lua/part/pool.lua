@@ -10,17 +10,13 @@
 -- It is not declared, because a user with the rights of an earlier version may lack the right to it. Such a user gets a
 -- slot without a number.
 
---- include part/number
---- include part/peek
 --- if acquire
 --- include part/waiter
 --- end
 
 --- if acquire renew release force_unlock inspect
 local pool = 'rlock:pool:' .. tag
---- end
 
---- if acquire renew release force_unlock inspect
 local kLongestNames = 1024
 --- end
 
@@ -34,9 +30,7 @@ local function digits_of(owner)
   end
   return all
 end
---- end
 
---- if acquire renew release force_unlock
 -- `last`: when the last permit ends. The server's clock goes on while a script runs, so the hash lives a little longer.
 local function keep_pool(last)
   redis.pcall('pexpire', pool, last > now and text(math.min(last - now, kLongestLease) + 1000) or 0)
@@ -44,10 +38,12 @@ end
 --- end
 
 --- if acquire release force_unlock
---- include part/limit
 
 -- The lowest numbers that are free or its own, one for each of its permits.
 local function free_numbers(digits)
+  if redis.call('hlen', pool) > 10000 then
+    error(pool .. ' has more than 10000 fields, so the numbers of free slots cannot be found', 0)
+  end
   local at_once = 8  -- numbers are looked at together
   local free, first, own = {}, 0, {}
   for _, permit in ipairs(digits) do
@@ -79,8 +75,8 @@ local function names_instead_of(names)
   end
 end
 
--- Gives an owner the lowest free numbers, before it gets its permits. Returns them; '' without a right to the hash, which
--- only a pool with names needs.
+-- Gives an owner the lowest free numbers, before it gets its permits. Returns them; '' without a right to the hash, or if
+-- that is too large. Only a pool with names needs them.
 local function number_slots(owner, mode)
   local digits = digits_of(owner)
   local names, fine, free = names_in(mode), pcall(free_numbers, digits)

@@ -1,7 +1,6 @@
 -- publish: publishes messages.
 
---- include part/sharded
---- include part/fault
+--- include part/asked
 
 -- Returns the number of receivers, or an error.
 local function publish(to, what)

@@ -2,7 +2,7 @@
 --
 -- The queue is a sorted set, id of a waiter -> place. The waiters are a hash, id -> record (waiter.lua), with the fields
 -- 'open' (the time of the last release, if it was open), 'latest' (the waiter that the next --replace-waiting replaces),
--- 'passing' (see backfill.lua) and 'came' (see may_come()). <waiters>:<id> says who has replaced a waiter, until that waiter
+-- and 'came' (see may_come()). <waiters>:<id> says who has replaced a waiter, until that waiter
 -- asks again.
 -- A waiter listens on its own channel before it joins the queue, so if nobody listens there, it is dead, provided that it
 -- has listened to this very server. The queue may have come from another server: in a cluster with its slot, in a failover,
@@ -10,16 +10,13 @@
 -- Messages:  'granted'      the lock is yours; take it within kGrant, or the next waiter gets it
 --            'first <ttl>'  you are the first one now: listen on the lock's channel, too; the holder has this many ms
 --            'front'        the same, but the lock may already have been released, so look
+--            'behind'       another one is the first now: ask, and stop listening on the lock's channel
 --            'free'         the lock is free for anyone; give others a head start
---            'pass'         look, because you may pass the first one (backfill.lua)
 --            'replaced <by whom>'
 --            'succeeded'    what you want to run once has succeeded; ask, and you will hear who did it
 -- Sent twice: each function finds what its first call has done, and adds nothing.
 
---- include part/number
---- include part/now
---- include part/peek
---- include part/text
+--- include part/clock
 --- include part/timing
 --- include part/waiter
 --- include layout
@@ -35,9 +32,7 @@
 local function alive_for(index)
   return 2.5 * math.min(kLongestPoll * (index + 1), kLongestSilence)
 end
---- end
 
---- if acquire release force_unlock
 local function first_waiter()
   return redis.call('zrange', queue, 0, 0)[1]
 end
@@ -57,17 +52,13 @@ local function has_time()
   unfinished = unfinished or done > kAtOnce
   return done <= kAtOnce
 end
---- end
 
---- if acquire release force_unlock
 -- The queue expires after the last waiter's time.
 local function keep_queue()
   redis.call('pexpire', queue, alive_for(5))
   redis.call('pexpire', waiters, alive_for(5))
 end
---- end
 
---- if acquire release force_unlock
 local function forget(id)
   redis.call('zrem', queue, id)
   redis.call('hdel', waiters, id)
@@ -116,9 +107,7 @@ local function tell(id, what, waiter)
   local heard = publish(grants .. id, what)
   return type(heard) == 'table' or heard > 0 or waiter ~= nil and may_come(waiter, true)
 end
---- end
 
---- if acquire release force_unlock
 -- Tells the first living waiter, and forgets those before it. Returns that waiter; nil: there is none, or there was no time
 -- to find it. Does not tell it if it is `known`.
 local function tell_first(what, known)
@@ -139,9 +128,7 @@ local function tell_first(what, known)
   end
   return front
 end
---- end
 
---- if acquire release force_unlock
 -- The holder, or the end of its lease, has changed.
 local function tell_holding()
   return tell_first('first ' .. text(free_in()))

@@ -1,6 +1,5 @@
 -- string_kind: what kind of string the key contains.
 
---- include part/number
 --- include part/permits
 
 -- Enough of a string to tell what it is.

@@ -5,3 +5,11 @@
 local function taken_key(owner)
   return holds .. owner .. ':taken'
 end
+
+--- if renew release
+-- Who has taken it away; '': nobody, or nobody has said so.
+local function taken_by(owner)
+  local by = redis.pcall('get', taken_key(owner))
+  return type(by) == 'string' and by ~= '1' and string.sub(by, 1, 512) or ''
+end
+--- end

@@ -6,9 +6,6 @@
 -- listen; records of 1.0 have none. The guard is what the waiter asks for (epoch.lua), if it does,
 -- and once is what it wants to run only once (once.lua).
 
---- include part/number
---- include part/peek
-
 --- if acquire
 local kWire = 1
 --- end

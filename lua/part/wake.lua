@@ -1,8 +1,5 @@
 -- wake: wakes waiters for a string in another program.
 
---- include part/fault
---- include part/limit
-
 -- The index of the first argument of the wake-up: 'lpush' or 'publish', where, what, and the milliseconds that a list lasts.
 -- Set by verbs that free a lock; the arguments may be absent.
 local wakeup
@@ -11,7 +8,9 @@ local wakeup
 local function wake_others()
   local way, where, what, lasts = unpack(ARGV, wakeup)
   if way == 'lpush' then
-    redis.pcall('del', where)  -- several releases leave one element
+    if redis.pcall('type', where).ok == 'list' then  -- anything else is not theirs, perhaps a lock
+      redis.pcall('del', where)  -- several releases leave one element
+    end
     local fault = fault_of(redis.pcall('lpush', where, what))
     if fault == '' and not pcall(limit, where, lasts) then
       fault = 'no right to give ' .. where .. ' a time'

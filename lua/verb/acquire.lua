@@ -37,11 +37,10 @@
 --       {'succeeded', record, now}  what is to run once has succeeded: the record as in once.lua. A waiter stays in the
 --                                   queue, and keeps what it was granted, until it releases that
 --       {'other-kind', …}           as in kind.lua
---       {'no-token'}                the key of the fencing token does not contain a number below 2^53
+--       {'no-token'}                the key of the fencing token does not contain a token (part/token.lua)
 --       {'other-slots', slots}      the semaphore has another number of slots
 --       {'not-held'}                the heir does not hold it, or it is only kept (--min-hold); only with `sole`
 --       {'in-use'}                  a job runs under the heir's hold, or it has more than one; only with `sole`
---       {'over'}                    the heir has passed a waiter that could run now (part/backfill.lua)
 --       {'other-names', names}      its slots have other names
 --       {'no-upgrade'}              the ancestor holds it for reading, so a writer could never get it; or fewer slots; or it
 --                                   is to run once, and another process of the ancestor's could do so at the same time
@@ -51,10 +50,8 @@
 -- shows that they are alive.
 
 --- include part/base
---- include part/number
 --- if plain
 --- include part/clock
---- include part/fair_queue
 --- include layout/plain_grant
 --- end
 --- unless plain
@@ -66,6 +63,19 @@
 local owner, lease, hold, heir, mode = ARGV[5], ARGV[6], ARGV[7], ARGV[8], ARGV[9]
 local fields = {unpack(ARGV, 11, 10 + ARGV[10])}
 local guarded = kGuard and counted(tonumber(lease), renewal_among(fields))  -- the lease that counts for the guard
+
+if kLogin then
+  -- A user who could not renew or release the lock is refused before there is one; part/grant.lua tries the writes.
+  local spare = spare_key(hold)
+  redis.call('pttl', spare)
+  redis.call('hmget', spare, '')
+--- if read_write
+  redis.call('hscan', spare, '0')
+--- end
+--- if string
+  redis.call('getrange', spare, '0', '0')
+--- end
+end
 
 --- if plain
 -- Most locks are free and have no waiters, so there is nothing that a grant would have to look at.
@@ -111,10 +121,7 @@ end
 if granted then
   return granted_now(granted)
 end
---- end
 
---- include part/peek
---- if plain
 --- include layout/plain_hold
 --- include part/one_holder_lease
 --- end
@@ -123,7 +130,7 @@ end
 --- end
 
 local function known_token(found)
-  return text(number_in(found, 1) or number_in(peek('get', token_key), 1) or 0)
+  return text(token_in(found, 1) or token_in(peek('get', token_key), 1) or 0)
 end
 
 --- include part/once
@@ -143,15 +150,12 @@ if count_of(owner) then
   local description, _, token = description_of(owner, 'token')
   redis.call('pexpire', description, lease)
   expire(owner, lease)
-  remember_lease(kGuard, guarded)
+  pcall(remember_lease, kGuard, guarded)  -- its renewals say so if that fails
   return granted_now(known_token(token))
 end
 
 --- include layout
 --- include part/handoff
---- if semaphore
---- include part/backfill
---- end
 --- include part/lost
 --- include part/describe
 
@@ -192,9 +196,6 @@ if heir ~= '' and count then
   if taken_in(mode) > #permits_of(heir) then
     return {'no-upgrade'}
   end
-  if is_over(heir) then
-    return {'over'}
-  end
   local names_instead = other_names(mode, true)
   if names_instead then
     return {'other-names', names_instead}
@@ -206,9 +207,9 @@ if heir ~= '' and count then
   local until_ms = math.max(lease, math.min(left_of(heir), granted))
   redis.call('pexpire', description, until_ms)
   expire(heir, until_ms)
-  remember_lease(kGuard, kGuard and counted(until_ms, peek('hget', description, 'renewal')))
+  pcall(remember_lease, kGuard, kGuard and math.max(guarded, counted(until_ms, peek('hget', description, 'renewal'))))
   if redis.call('hexists', description, 'hold:' .. hold) == 0 then  -- fails before it grants what cannot be counted
-    redis.call('hset', description, 'hold:' .. hold, 1, 'lease', text(math.max(lease, granted)))
+    redis.call('hset', description, 'hold:' .. hold, 1, 'newest', hold, 'lease', text(math.max(lease, granted)))
     set_count(heir, count + 1)
     if sole == '1' then
       redis.call('hsetnx', description, 'control', hold)  -- this job can be asked to stop, until it gives its hold back
@@ -306,14 +307,12 @@ if wait then
       place = tonumber(vacated)
     end
     redis.call('zadd', queue, text(place or new_place()), owner)
+    if first and first ~= owner and first_waiter() == owner then
+      tell(first, 'behind')
+    end
     if replace then
       redis.call('hset', waiters, 'latest', owner)
     end
---- if semaphore
-    if passes(mode) then
-      redis.call('hset', waiters, 'passing', 1)
-    end
---- end
   end
   local alive_until = now + alive_for(redis.call('zrank', queue, owner))
   known = living(owner)
@@ -325,13 +324,6 @@ end
 if free and not wait and first then
   prune(nil)  -- dead waiters must not keep others waiting
 end
-local function grant_it()
-  local token = next_token()
-  remember_lease(kGuard, guarded)
-  grant(owner, token, text(lease), hold, fields, lease, mode)
-  return granted_now(token)
-end
-
 local turn, open = others_turn()
 if free and turn == 0 and (open or not call_stranger(first_waiter())) then
   local tokens = hand_over(wait and owner or nil)
@@ -339,24 +331,12 @@ if free and turn == 0 and (open or not call_stranger(first_waiter())) then
     return granted_now(tokens[owner])
   end
   if not wait and not first_waiter() and available(mode) then
-    return grant_it()
+    local token = next_token()
+    remember_lease(kGuard, guarded)
+    grant(owner, token, text(lease), hold, fields, lease, mode)
+    return granted_now(token)
   end
 end
---- if semaphore
-if free and turn == 0 and available(mode) then  -- waiters may have been given them just now
-  local passing, dead = may_pass(owner, mode)
-  if passing then
-    local passed_from = stands_in_queue()
-    forget(owner)
-    local granted = grant_it()
-    note_passing(owner, passed_from, dead)
-    return granted
-  end
-end
-if wait and turn == 0 then
-  pcall(call_passing)  -- a lease may have ended, and nobody else was told; the user may lack the right to the pool
-end
---- end
 if unfinished then
   return {'again'}
 end

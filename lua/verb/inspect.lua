@@ -20,9 +20,8 @@
 --       error                    a missing right
 
 --- include part/base
---- include part/now
---- include part/text
---- include part/sharded
+--- include part/clock
+--- include part/asked
 --- include part/waiter
 --- include part/describe
 

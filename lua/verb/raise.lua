@@ -7,13 +7,13 @@
 --       6 token   decimal
 -- Reply {'raised'}        it is so now
 --       {'other-owner'}   the owner does not hold the lock (any more); nothing was changed
---       {'no-token'}      the key of the fencing token does not contain a number
+--       {'no-token'}      the key of the fencing token does not contain a token, or this number is none
 --       error             wrong type of a key, out of memory, a missing right
 --
 -- Sent twice: the second call finds it raised. The token never gets smaller.
 
 --- include part/base
---- include part/number
+--- include part/token
 --- include part/due
 --- include layout
 
@@ -23,8 +23,8 @@ if not count_of(owner) then
   return {'other-owner'}
 end
 local last = redis.call('get', token_key)
-local known = last and number_in(last, 0)
-if last and not known then
+local known = last and token_in(last, 0)
+if last and not known or not token_in(token, 0) then
   return {'no-token'}
 end
 if (known or 0) < tonumber(token) then

@@ -25,9 +25,10 @@
 --                                   not to be
 --       {'kept', left, '', more, unwritten, remembered}
 --                                   it will be free in that many milliseconds, because nobody renews it
---       {'free', token}             nobody holds the lock. token: the last one granted, '' if unknown. The fourth element
---                                   of this reply and of the next is also `more`
---       {'other-owner', token}      another owner holds it; nothing was changed
+--       {'free', token, by}         nobody holds the lock. token: the last one granted, '' if unknown. by: who has taken it
+--                                   away, '' if that is unknown. The fourth element of this reply and of the next is also
+--                                   `more`
+--       {'other-owner', token, by}  another owner holds it; nothing was changed
 --       {'other-kind', …}           as in kind.lua
 --       error                       wrong type of a key, a missing right
 --
@@ -48,7 +49,6 @@
 --- include part/announce
 --- include part/history
 --- include part/due
---- include part/ahead
 
 --- if string
 wakeup = 9
@@ -197,4 +197,4 @@ end
 pcall(prune)
 pcall(send_away)
 pcall(go_on)
-return with_more({holders(1) == 0 and 'free' or 'other-owner', string.sub(text_at(token_key) or '', 1, 32)})
+return with_more({holders(1) == 0 and 'free' or 'other-owner', string.sub(text_at(token_key) or '', 1, 32), taken_by(owner)})

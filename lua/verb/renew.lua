@@ -1,16 +1,17 @@
 -- renew: extend an owner's lease to its full length from now.
 --
--- KEYS  as in base.lua; with a guard, rlock:epoch
+-- KEYS  as in base.lua
 -- ARGV  1 to 4: as in base.lua
 --       5 owner
 --       6 lease   milliseconds from now; 0: the length of the lease as granted
 --       7 granted 'granted': the client was granted this lease or a longer one for the owner, so the description is the owner's,
 --                 and it does not record this hold in the history; absent: unknown
--- Reply {'renewed', ttl, untidy}   ttl: the milliseconds that were left before, which show steps of the server's clock.
---                           untidy: 1: a dead waiter is in the queue; any release removes it
---       {'over'}            it has passed a waiter that could run now (backfill.lua); nothing was changed
---       {'free'}            nobody holds the lock: the lease has ended, or the lock was deleted
---       {'other-owner'}     another owner holds it, or it is no longer a lock, which inspect can tell
+-- Reply {'renewed', ttl, untidy, why}   ttl: the milliseconds that were left before, which show steps of the server's clock.
+--                           untidy: 1: a dead waiter is in the queue; any release removes it. why: absent, or why the record
+--                           of the epoch guard does not have the lease
+--       {'free', by}        nobody holds the lock: the lease has ended, or the lock was deleted. by: who has taken it away,
+--                           '' if that is unknown
+--       {'other-owner', by} another owner holds it, or it is no longer a lock, which inspect can tell
 --       {'lease-unknown'}   ARGV[6] is 0, and the lock was not granted by rlock
 --       error               a missing right
 --
@@ -19,16 +20,17 @@
 
 --- include part/base
 --- include layout
+--- include part/taken
 
 local owner, lease = ARGV[5], tonumber(ARGV[6])
 
 if not count_of(owner) then
-  return {redis.call('exists', lock) == 0 and 'free' or 'other-owner'}
+  return {redis.call('exists', lock) == 0 and 'free' or 'other-owner', taken_by(owner)}
 end
 
 local ttl = left_of(owner)
 --- if plain
---- include part/guard
+--- include part/asked
 
 -- A job renews the lease that it was granted. Usually nobody waits, and no history is recorded, so nothing else has to be read.
 if ARGV[7] == 'granted' and lease > 0 and ttl <= lease and not kGuard and
@@ -39,19 +41,11 @@ if ARGV[7] == 'granted' and lease > 0 and ttl <= lease and not kGuard and
 end
 --- end
 
---- include part/number
---- include part/now
---- include part/text
+--- include part/clock
 --- include part/due
 --- include part/epoch
 --- include part/queue
 --- if semaphore
---- include part/backfill
-
-local known_over, over = pcall(is_over, owner)  -- a renewal must not fail because of the queue
-if known_over and over then
-  return {'over'}
-end
 local missing = missing_numbers(owner)
 if not missing then
   return {'other-owner'}
@@ -79,7 +73,10 @@ if missing[1] then
 end
 --- end
 expire(owner, until_ms)
-remember_lease(kGuard, kGuard and counted(until_ms, peek('hget', description, 'renewal')))
+-- A renewal must not fail because of the record. What the client asks for counts, even if the owner's other holds, with which
+-- the description began, are renewed more often.
+local recorded, why = pcall(remember_lease, kGuard,
+  kGuard and math.max(tonumber(ARGV[6]), counted(until_ms, peek('hget', description, 'renewal'))))
 if granted and lease > granted then
   redis.call('hset', description, 'lease', text(lease))
 end
@@ -87,4 +84,4 @@ if in_history then
   lease_ends_in(owner, until_ms)
 end
 local known, dead = pcall(dead_waiters)  -- a renewal must not fail because of the queue
-return {'renewed', ttl, known and #dead > 0 and 1 or 0}
+return {'renewed', ttl, known and #dead > 0 and 1 or 0, not recorded and (type(why) == 'table' and why.err or why) or nil}

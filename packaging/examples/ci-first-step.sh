@@ -18,7 +18,8 @@ set -eu
 : "${LOCK_PID:?give the process that starts the steps: LOCK_PID=\$PPID ./ci-first-step.sh}"
 # Not into the file at once: that would empty it while another job in this folder has the lock.
 owner=$(rlock acquire deploy --wait "${LOCK_WAIT:-30m}" --for-pid "$LOCK_PID" --reason "${CI_JOB_URL:-a CI job}")
-echo "$owner" >.lock-owner || {
+# A link in the checkout could lead to any file.
+{ rm -f .lock-owner && echo "$owner" >.lock-owner; } || {
   rlock release deploy --owner "$owner"
   exit 1
 }

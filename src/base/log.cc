@@ -3,23 +3,22 @@
 
 #include <spdlog/pattern_formatter.h>
 #include <spdlog/sinks/base_sink.h>
-#include <spdlog/sinks/syslog_sink.h>
 #include <spdlog/spdlog.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/un.h>
 #include <syslog.h>
 #include <termios.h>
-#include <unistd.h>
 
-#include <array>
-#include <atomic>
+#include <climits>
+#include <cstdio>
 #include <cstdlib>
+#include <ctime>
 #include <deque>
 #include <memory>
 #include <mutex>
-#include <utility>
 
-#include "base/date.h"
-#include "base/exit_status.h"
+#include "base/text.h"
 #include "base/write_line.h"
 
 namespace rlock::log {
@@ -33,70 +32,121 @@ spdlog::level::level_enum to_spdlog(Level level) {
 }
 
 std::atomic<bool> holding = false;
+thread_local About current;  // of the message that is being written
 constexpr std::size_t kMostHeld = 100;
 
-struct TerminalModes {
-  bool in_lines = true;      // false: a program draws on it
-  bool returns_line = true;  // a newline also moves to the start of the line
-};
-
-TerminalModes modes_of_stderr() {
-  termios modes;
-  if (tcgetattr(STDERR_FILENO, &modes) != 0) return {};
-  return {(modes.c_lflag & ICANON) != 0, (modes.c_oflag & OPOST) != 0};
+// Those of the terminal; otherwise as if it had its usual ones.
+termios modes_of_stderr() {
+  termios modes{.c_oflag = OPOST, .c_lflag = ICANON};
+  tcgetattr(STDERR_FILENO, &modes);
+  return modes;
 }
 
-// The priority in syslog(3), as the journal reads it at the start of a line.
-const char* priority(Level level) { return std::array{"<7>", "<6>", "<4>", "<3>"}[static_cast<std::size_t>(level)]; }
+int priority(Level level) {
+  return std::array{LOG_DEBUG, LOG_INFO, LOG_WARNING, LOG_ERR}[static_cast<std::size_t>(level)];
+}
 
-// A closed standard error is no error, and a stuck reader is not waited for: a message that cannot be shown must
-// neither end a healthy job nor hold up the end of another.
-class StderrSink final : public spdlog::sinks::base_sink<std::mutex> {
+// syslog(3) waits for a log daemon that hangs, without limit. Like that, connects to a socket for packets, or, with
+// some daemons, to a stream of texts that end with a zero byte. Allocates no memory.
+bool send_to_syslog(int priority, std::string_view message, milliseconds patience) {
+  const std::time_t now = std::time(nullptr);
+  tm local{};
+  char date[32] = "", line[PIPE_BUF];
+  if (localtime_r(&now, &local)) std::strftime(date, sizeof date, "%b %e %T", &local);
+  const int length = std::snprintf(line, sizeof line, "<%d>%s rlock[%d]: %.*s", LOG_USER | priority, date, getpid(),
+                                   static_cast<int>(std::min<std::size_t>(message.size(), PIPE_BUF)), message.data());
+  const std::size_t size = std::min(static_cast<std::size_t>(length), sizeof line - 1);
+  const sockaddr_un daemon{AF_UNIX, "/dev/log"};
+  for (const int type : {SOCK_DGRAM, SOCK_STREAM}) {
+    const UniqueFd to(socket(AF_UNIX, type | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+    if (!to) return false;
+    if (connect(to.get(), reinterpret_cast<const sockaddr*>(&daemon), sizeof daemon) == 0) {
+      return write_line(to.get(), {line, type == SOCK_STREAM ? size + 1 : size}, patience);
+    }
+    if (errno != EPROTOTYPE) return false;
+  }
+  return false;
+}
+
+// A message that cannot be written must neither end a healthy job nor hold up the end of another. So nobody waits long
+// for a reader that is stuck, nor twice, and what was not written is counted and said later.
+class Sink final : public spdlog::sinks::base_sink<std::mutex> {
  public:
-  explicit StderrSink(Format format) : format_(format) {}
+  // For standard error; without a format, for syslog.
+  explicit Sink(Format format) : format_(format) {}
+
+  void say_again(std::string_view error) {
+    const std::scoped_lock lock(mutex_);
+    if (for_people()) say(Level::error, finished(Level::error, error));
+  }
 
  private:
+  // Programs that read JSON want each line only once.
+  bool for_people() const { return format_ == text_format || format_ == timed_text_format; }
+
+  std::string finished(Level level, std::string_view message) const {
+    if (!format_) return std::string(message);
+    std::string line = inert(format_(level, message, current));
+    // As the journal reads it.
+    if (journal_) line.insert(0, "<" + std::to_string(priority(level)) + ">");
+    return line;
+  }
+
   void sink_it_(const spdlog::details::log_msg& message) override {
-    const Level level = static_cast<Level>(message.level - 1);
-    std::string line = format_(level, {message.payload.data(), message.payload.size()});
-    if (journal_) line.insert(0, priority(level));
-    if (holding && !modes_of_stderr().in_lines) {
+    const auto level = static_cast<Level>(message.level - 1);
+    std::string line = finished(level, {message.payload.data(), message.payload.size()});
+    if (format_ && holding && somebody_draws()) {
       // An error is said now, and again when the program has gone and has cleared the screen.
-      const bool urgent = level == Level::error;
-      if (urgent) say(line);
-      held_.push_back({std::move(line), urgent});
+      if (level == Level::error) say(level, line);
+      held_.push_back({std::move(line), level});
       if (held_.size() > kMostHeld) held_.pop_front();
       return;
     }
     flush_();
-    say(line);
+    say(level, line);
   }
 
   void flush_() override {
-    // Programs that read JSON want each line only once, and a shell's prompt has cleared nothing.
-    const bool for_people = format_ == text_format || format_ == timed_text_format;
-    const bool again = for_people && modes_of_stderr().in_lines;
+    // A shell's prompt has cleared nothing.
+    const bool again = for_people() && !somebody_draws();
     for (const Held& held : std::exchange(held_, {})) {
-      if (again || !held.said) say(held.line);
+      if (again || held.level != Level::error) say(held.level, held.line);
     }
   }
 
-  static void say(const std::string& line) {
-    write_line(STDERR_FILENO, line + (modes_of_stderr().returns_line ? "\n" : "\r\n"));
+  void say(Level level, const std::string& line) {
+    const milliseconds patience = unwritten_ == 0 ? 100ms : 0ms;
+    if (unwritten_ > 0) {
+      const std::string lost = std::to_string(unwritten_) + (unwritten_ == 1 ? " message" : " messages");
+      const std::string gap = finished(Level::warning, lost + " could not be written here");
+      if (!put(Level::warning, gap, patience)) {
+        ++unwritten_;
+        return;
+      }
+    }
+    unwritten_ = put(level, line, patience) ? 0 : 1;
+  }
+
+  // Returns false if it was not written.
+  bool put(Level level, const std::string& line, milliseconds patience) const {
+    if (!format_) return send_to_syslog(priority(level), line, patience);
+    const bool returns_line = modes_of_stderr().c_oflag & OPOST;
+    return write_line_anywhere(STDERR_FILENO, line + (returns_line ? "\n" : "\r\n"), patience);
   }
 
   struct Held {
     std::string line;
-    bool said;
+    Level level;  // an error was already said
   };
 
   const Format format_;
   const bool journal_ = is_journal();
   std::deque<Held> held_;
+  unsigned unwritten_ = 0;  // since the last one that was
 };
 
 std::unique_ptr<spdlog::logger> make_logger(Level least, Format format) {
-  auto logger = std::make_unique<spdlog::logger>("rlock", std::make_shared<StderrSink>(format));
+  auto logger = std::make_unique<spdlog::logger>("rlock", std::make_shared<Sink>(format));
   logger->set_level(to_spdlog(least));
   return logger;
 }
@@ -104,10 +154,6 @@ std::unique_ptr<spdlog::logger> make_logger(Level least, Format format) {
 std::unique_ptr<spdlog::logger>& logger() {
   static std::unique_ptr<spdlog::logger> instance = make_logger(Level::info, text_format);
   return instance;
-}
-
-std::shared_ptr<spdlog::sinks::sink> syslog_sink() {
-  return std::make_shared<spdlog::sinks::syslog_sink_mt>("rlock", LOG_PID, LOG_USER, false);
 }
 
 std::atomic<bool> only_syslog = false;
@@ -123,21 +169,30 @@ void say_held() {
   logger()->flush();
 }
 
+bool somebody_draws() { return !(modes_of_stderr().c_lflag & ICANON); }
+
+void say_again(std::string_view error) {
+  if (only_syslog) return;
+  static_cast<Sink&>(*logger()->sinks().front()).say_again(error);
+}
+
 void to_syslog_too() {
   for (const auto& sink : logger()->sinks()) sink->set_level(spdlog::level::err);
-  logger()->sinks().push_back(syslog_sink());
+  logger()->sinks().push_back(std::make_shared<Sink>(nullptr));
 }
 
 void to_syslog() {
   only_syslog = true;
   const auto level = logger()->level();
-  logger() = std::make_unique<spdlog::logger>("rlock", syslog_sink());
+  logger() = make_logger(Level::debug, nullptr);
   logger()->set_level(level);
 }
 
-void write(Level level, std::string_view message) {
+void write(Level level, std::string_view message, const About& about) {
+  current = about;
   // As a value, not as a format, because the text may contain braces.
   logger()->log(to_spdlog(level), spdlog::string_view_t(message.data(), message.size()));
+  current = {};
 }
 
 void notice(std::string_view message) { write(isatty(STDERR_FILENO) ? Level::warning : Level::debug, message); }
@@ -152,9 +207,9 @@ void die_without_memory() {
   static std::atomic_flag again;
   if (again.test_and_set()) _exit(kSystem);
   if (only_syslog) {
-    syslog(LOG_ERR, "out of memory");
+    send_to_syslog(LOG_ERR, "out of memory", 100ms);
   } else {
-    write_line(STDERR_FILENO, "rlock: out of memory\n");
+    write_line_anywhere(STDERR_FILENO, "rlock: out of memory\n");
   }
   _exit(kSystem);
 }
@@ -165,11 +220,11 @@ std::string library() {
          std::to_string(FMT_VERSION / 100 % 100) + "." + std::to_string(FMT_VERSION % 100);
 }
 
-std::string text_format(Level level, std::string_view message) {
+std::string text_format(Level level, std::string_view message, const About&) {
   return std::string(level == Level::warning ? "rlock: warning: " : "rlock: ") + std::string(message);
 }
 
-std::string timed_text_format(Level level, std::string_view message) {
+std::string timed_text_format(Level level, std::string_view message, const About&) {
   return "rlock: " + precise_date_text(since_1970()) + text_format(level, message).substr(sizeof "rlock:" - 1);
 }
 

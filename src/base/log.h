@@ -12,8 +12,14 @@ namespace rlock::log {
 
 enum class Level { debug, info, warning, error };
 
+// What a message tells of a lock, for programs: the event, in the words of --status-fd, and the lock's name. Empty:
+// unknown.
+struct About {
+  std::string_view event, lock;
+};
+
 // Turns a message into one line, without a newline at its end.
-using Format = std::string (*)(Level, std::string_view message);
+using Format = std::string (*)(Level, std::string_view message, const About&);
 
 // Writes messages at `least` or above, each with one write(2). REQUIRES: text from outside is escaped (base/text.h).
 void start(Level least, Format format);
@@ -29,14 +35,18 @@ void to_syslog();
 void hold_for_full_screen();
 // Writes what was kept back, and keeps back nothing from now on.
 void say_held();
+// Whether a program draws on the terminal that is standard error.
+bool somebody_draws();
+// Says an error again, because that program's screen has swallowed it: only to people, on standard error.
+void say_again(std::string_view error);
 
-void write(Level level, std::string_view message);
-inline void debug(std::string_view message) { write(Level::debug, message); }
+void write(Level level, std::string_view message, const About& about = {});
+inline void debug(std::string_view message, const About& about = {}) { write(Level::debug, message, about); }
 // A warning on a terminal, else a debug message: for a person who watches, but not for cron's mail.
 void notice(std::string_view message);
-inline void info(std::string_view message) { write(Level::info, message); }
+inline void info(std::string_view message, const About& about = {}) { write(Level::info, message, about); }
 inline void warning(std::string_view message) { write(Level::warning, message); }
-inline void error(std::string_view message) { write(Level::error, message); }
+inline void error(std::string_view message, const About& about = {}) { write(Level::error, message, about); }
 
 // Writes the error, and ends the process with kSystem at once: for what leaves nothing to go on with.
 [[noreturn]] void die(std::string_view message);
@@ -47,9 +57,9 @@ inline void error(std::string_view message) { write(Level::error, message); }
 std::string library();
 
 // "rlock: message" or "rlock: warning: message".
-std::string text_format(Level level, std::string_view message);
+std::string text_format(Level level, std::string_view message, const About& about = {});
 // With the time: "rlock: 2026-01-31T12:00:00.123Z message".
-std::string timed_text_format(Level level, std::string_view message);
+std::string timed_text_format(Level level, std::string_view message, const About& about);
 
 // Whether standard error is the journal's stream, as JOURNAL_STREAM says (systemd.exec(5)).
 bool is_journal();

@@ -2,17 +2,17 @@
 #include "base/process.h"
 
 #include <fcntl.h>
+#include <poll.h>
+#include <sched.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 
-#include <algorithm>
-#include <cerrno>
 #include <csignal>
 #include <cstdlib>
-#include <string_view>
-#include <utility>
+
+#include "base/text.h"
 
 namespace rlock {
 namespace {
@@ -22,6 +22,10 @@ constexpr int kCannotBegin = 125;
 // One less than the usual limit of open files.
 constexpr unsigned kHighestUsual = 1023;
 
+void (*at_file_size_limit)(int) = SIG_DFL;  // before this program changed it
+
+bool daemons_beside = false;
+
 int open_descriptors() { return open("/proc/self/fd", O_RDONLY | O_DIRECTORY | O_CLOEXEC); }
 
 std::vector<char*> pointers_to(const std::vector<std::string>& texts) {
@@ -29,6 +33,12 @@ std::vector<char*> pointers_to(const std::vector<std::string>& texts) {
   for (const std::string& text : texts) out.push_back(const_cast<char*>(text.c_str()));
   out.push_back(nullptr);
   return out;
+}
+
+Error cannot_fork(int number) {
+  return {Error::Code::system,
+          "cannot start a process: " + errno_text(number) +
+              (number == EAGAIN ? "; raise the limit of processes (ulimit -u, pids.max of the cgroup)" : "")};
 }
 
 }  // namespace
@@ -52,21 +62,15 @@ UniqueFd open_process(pid_t pid) { return UniqueFd(static_cast<int>(syscall(SYS_
 
 void signal_process(int process, int signal) { syscall(SYS_pidfd_send_signal, process, signal, nullptr, 0); }
 
-Error cannot_fork(int number) {
-  return {Error::Code::system,
-          "cannot start a process: " + errno_text(number) +
-              (number == EAGAIN ? "; raise the limit of processes (ulimit -u, pids.max of the cgroup)" : "")};
-}
-
 Result<pid_t> fork_process() {
   const pid_t pid = fork();
   return pid >= 0 ? Result<pid_t>(pid) : std::unexpected(cannot_fork(errno));
 }
 
-void leave_for_background() {
-  setsid();
-  if (const pid_t pid = fork(); pid != 0) _exit(pid < 0 ? errno : 0);
-  umask(077);
+pid_t fork_unseen() { return static_cast<pid_t>(syscall(SYS_clone, 0, nullptr, nullptr, nullptr, nullptr)); }
+
+pid_t fork_beside() {
+  return static_cast<pid_t>(syscall(SYS_clone, CLONE_PARENT | SIGCHLD, nullptr, nullptr, nullptr, nullptr));
 }
 
 int reap(pid_t child) {
@@ -80,6 +84,23 @@ std::string trouble_of(int status) {
   if (WIFSIGNALED(status)) return "was killed by signal " + std::to_string(WTERMSIG(status));
   return WEXITSTATUS(status) == 0 ? "" : "exited with " + std::to_string(WEXITSTATUS(status));
 }
+
+Result<bool> fork_daemon() {
+  const pid_t child = daemons_beside ? fork_beside() : fork();
+  if (child < 0) return std::unexpected(cannot_fork(errno));
+  if (child > 0) {
+    const int status = daemons_beside ? 0 : reap(child);
+    if (status == 0) return false;
+    return std::unexpected(cannot_fork(WIFEXITED(status) ? WEXITSTATUS(status) : ECHILD));
+  }
+  setsid();
+  // After fork_beside(), fork(2) could wait for a lock that another thread had.
+  if (const pid_t pid = daemons_beside ? 0 : fork(); pid != 0) _exit(pid < 0 ? errno : 0);
+  umask(077);
+  return true;
+}
+
+void fork_daemons_beside() { daemons_beside = true; }
 
 void die_with(pid_t parent) {
   prctl(PR_SET_PDEATHSIG, SIGKILL);
@@ -95,6 +116,12 @@ bool point_at_null(std::initializer_list<int> streams) {
     all = false;
   }
   return all;
+}
+
+void hold_all_signals_back() {
+  sigset_t all;
+  sigfillset(&all);
+  sigprocmask(SIG_SETMASK, &all, nullptr);
 }
 
 void let_all_signals_through() {
@@ -121,6 +148,16 @@ void close_fds(unsigned first, unsigned last) {
   close(folder);
 }
 
+void close_fds_but(int one, int other, unsigned first) {
+  for (const int kept : {std::min(one, other), std::max(one, other)}) {
+    if (kept < 0) continue;
+    const auto number = static_cast<unsigned>(kept);
+    if (number > first) close_fds(first, number - 1);
+    first = number + 1;
+  }
+  close_fds(first);
+}
+
 Program::Program(std::string file, std::vector<std::string> argv, std::vector<std::string> environment)
     : file_(std::move(file)),
       words_(std::move(argv)),
@@ -132,9 +169,14 @@ Program Program::shell(std::string text, std::vector<std::string> environment) {
   return {"/bin/sh", {"sh", "-c", "--", std::move(text)}, std::move(environment)};
 }
 
+void survive_file_size_limit() { at_file_size_limit = std::signal(SIGXFSZ, SIG_IGN); }
+
+void notice_file_size_signal() { std::signal(SIGXFSZ, at_file_size_limit); }
+
 void Program::add(char* variable) { environment_.insert(environment_.end() - 1, variable); }
 
 void Program::exec() const {
+  notice_file_size_signal();
   execvpe(file_.c_str(), argv_.data(), environment_.data());
   if (errno != ENOEXEC) return;
   // glibc has already tried the shell; musl leaves that to its caller, and lets any child allocate memory.
@@ -146,6 +188,38 @@ void Program::exec() const {
   errno = ENOEXEC;
 }
 
+std::optional<std::string> read_all(int fd) {
+  constexpr std::size_t most = std::size_t{16} << 20;
+  const Until end = Until{}.at_most(2s);
+  std::string text;
+  char bytes[4096];
+  while (text.size() < most && wait_for(fd, POLLIN, end) == WaitEnd::ready) {
+    const ssize_t got = read(fd, bytes, sizeof bytes);
+    if (got < 0 && errno == EINTR) continue;
+    if (got == 0) return text;
+    if (got < 0) break;
+    text.append(bytes, static_cast<std::size_t>(got));
+  }
+  return {};
+}
+
+std::optional<std::string> output_of(const Program& program) {
+  auto output = Pipe::make();
+  if (!output) return {};
+  const auto pid = spawn([&] {
+    dup2(output->writer.get(), STDOUT_FILENO);
+    point_at_null({STDERR_FILENO});
+    let_all_signals_through();
+    program.exec();
+  });
+  output->writer.reset();
+  if (!pid) return "";
+  auto text = read_all(output->reader.get());
+  kill(*pid, SIGKILL);  // it may have closed its output, and go on
+  reap(*pid);
+  return text;
+}
+
 std::vector<std::string> own_environment() {
   std::vector<std::string> all;
   for (char** entry = environ; entry && *entry; ++entry) all.emplace_back(*entry);
@@ -154,16 +228,15 @@ std::vector<std::string> own_environment() {
 
 std::string find_program(const std::string& program, const std::string& folder) {
   const auto is_there = [&](const std::string& path) {
-    return access((path.starts_with('/') ? path : folder + "/" + path).c_str(), X_OK) == 0;
+    const std::string whole = path.starts_with('/') ? path : folder + "/" + path;
+    struct stat info{};
+    return stat(whole.c_str(), &info) == 0 && S_ISREG(info.st_mode) && access(whole.c_str(), X_OK) == 0;
   };
   if (program.find('/') != std::string::npos) return is_there(program) ? program : "";
   const char* variable = std::getenv("PATH");
-  std::string_view path = variable ? variable : "/bin:/usr/bin";
-  for (bool more = true; more;) {
-    const std::string_view one = path.substr(0, path.find(':'));
-    more = one.size() < path.size();
-    path.remove_prefix(std::min(one.size() + 1, path.size()));
-    const std::string candidate = (one.empty() ? "." : std::string(one)) + "/" + program;
+  const std::string path = variable ? variable : "/bin:/usr/bin";
+  for (const std::string& one : path.empty() ? std::vector{path} : split(path, ':')) {
+    const std::string candidate = (one.empty() ? "." : one) + "/" + program;
     if (is_there(candidate)) return candidate;
   }
   return "";

@@ -9,17 +9,13 @@
 #include <dirent.h>
 #include <sys/syscall.h>
 #include <sys/types.h>
-#include <unistd.h>
 
 #include <charconv>
 #include <cstddef>
-#include <cstring>
 #include <initializer_list>
-#include <string>
 #include <vector>
 
-#include "base/error.h"
-#include "base/unique_fd.h"
+#include "base/wait.h"
 
 namespace rlock {
 
@@ -44,10 +40,12 @@ void signal_process(int process, int signal);
 
 // fork(2): returns 0 in the child. Errors: system.
 Result<pid_t> fork_process();
-Error cannot_fork(int number);  // from errno
+// fork(2), but the child's parent is ours (CLONE_PARENT, clone(2)): returns 0 in it, or -1 with errno.
+pid_t fork_beside();
 
-// In a child: ends it, and continues in a grandchild with a session of its own.
-void leave_for_background();
+// Like fork(2), but the child's end sends no signal, and only waits with __WALL report it. Returns -1 if that fails,
+// with errno.
+pid_t fork_unseen();
 
 // Starts a child that calls `become`. It exits with 127 if that returns, because exec(2) has failed. Errors: system.
 template <class Become>
@@ -63,26 +61,25 @@ int reap(pid_t child);
 // What such a status says: "exited with 3", "was killed by signal 9", or "" for success.
 std::string trouble_of(int status);
 
-// Like spawn(), but in the background (daemon(7)): in a session of its own, not as our child, and with umask 077.
-// `become` has to deal with the folder and open descriptors.
-template <class Become>
-Result<void> spawn_daemon(Become become) {
-  const int status = reap(RLOCK_TRY(spawn([&] {
-    leave_for_background();
-    become();
-  })));
-  return status == 0 ? Result<void>() : std::unexpected(cannot_fork(WIFEXITED(status) ? WEXITSTATUS(status) : ECHILD));
-}
+// fork(2), but the child goes on in the background (daemon(7)): in a session of its own, not as our child, and with
+// umask 077. It has to deal with the folder and open descriptors. Returns true in it. Errors: system.
+Result<bool> fork_daemon();
+// From now on, daemons become children of our parent, because this process is a subreaper: otherwise they would be in
+// the tree that it waits for. REQUIRES: our parent reaps all its children.
+void fork_daemons_beside();
 
 // In a child: it gets SIGKILL when the thread that forked it ends, and exits with 125 if `parent` is already dead.
 void die_with(pid_t parent);
 // Redirects these to /dev/null. Returns false if that is impossible, and has closed them then.
 bool point_at_null(std::initializer_list<int> streams);
-// Unblocks all signals.
+void hold_all_signals_back();
 void let_all_signals_through();
 // Closes the descriptors from `first` to `last`. Also works without close_range(2), as in Linux 5.8 and behind the
 // filters of some container engines; without /proc as well, it closes only those up to 1023.
 void close_fds(unsigned first, unsigned last = ~0u);
+// Closes all descriptors from `first` but these, because somebody may wait for the end of a pipe or connection. -1:
+// none.
+void close_fds_but(int one, int other = -1, unsigned first = 0);
 
 // The entries of the system call are those of readdir(3) on all 64-bit systems; readdir itself allocates memory.
 static_assert(offsetof(dirent, d_name) == 19 && offsetof(dirent, d_reclen) == 16);
@@ -102,6 +99,12 @@ void each_number_in(int folder, Found found) {
     }
   }
 }
+
+// From now on, a write beyond the limit of a file's size (ulimit -f) fails, instead of ending this process.
+// Program::exec() undoes that.
+void survive_file_size_limit();
+// Undoes it for a process that holds SIGXFSZ back: its writes fail then, too, and it notices if others send it one.
+void notice_file_size_signal();
 
 // A program with its arguments and environment, prepared before fork(2).
 class Program {
@@ -125,7 +128,13 @@ class Program {
   std::vector<char*> argv_, environment_;  // pointers to these strings, with a null pointer at the end
 };
 
-// The environment of this process.
+// Reads up to the end. None if the end does not come in two seconds, or after 16 MiB, because half a text is of no use.
+std::optional<std::string> read_all(int fd);
+
+// What the program writes to its standard output; "" if it cannot be run. None: the end did not come in two seconds.
+// The program is killed then, and if it goes on after it has closed its output.
+std::optional<std::string> output_of(const Program& program);
+
 std::vector<std::string> own_environment();
 
 // The path that execvpe(3) would find in PATH if it were called in `folder`; "" if there is none.

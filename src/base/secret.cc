@@ -5,22 +5,36 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
+#include <sys/random.h>
 
 #include <algorithm>
+#include <array>
 #include <cstdlib>
 #include <new>
 
+#include "base/log.h"
+
 namespace rlock {
+namespace {
+
+template <class T>
+T random_bytes() {
+  T bytes{};
+  ssize_t got;
+  do {
+    got = getrandom(&bytes, sizeof bytes, 0);
+  } while (got < 0 && errno == EINTR);
+  // Up to 256 bytes always come at once (getrandom(2)).
+  if (got != static_cast<ssize_t>(sizeof bytes)) log::die("getrandom: " + errno_text(errno));
+  return bytes;
+}
+
+}  // namespace
 
 struct Secret::Pages {
-  Pages(std::size_t wanted, bool harmless) : room(std::max<std::size_t>(wanted, 1)) {
-    if (harmless) {
-      ordinary = std::make_unique<char[]>(room);
-      bytes = ordinary.get();
-      return;
-    }
+  explicit Pages(std::size_t wanted) : room(std::max<std::size_t>(wanted, 1)) {
     void* pages = mmap(nullptr, room, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    if (pages == MAP_FAILED) throw std::bad_alloc();
+    if (pages == MAP_FAILED) log::die_without_memory();
     bytes = static_cast<char*>(pages);
     madvise(bytes, room, MADV_DONTDUMP);
     mlock(bytes, room);  // best effort: RLIMIT_MEMLOCK may forbid it
@@ -29,23 +43,16 @@ struct Secret::Pages {
   Pages& operator=(const Pages&) = delete;
   ~Pages() {
     explicit_bzero(bytes, room);
-    if (!ordinary) munmap(bytes, room);
+    munmap(bytes, room);
   }
 
   std::size_t room, size = 0;
-  std::unique_ptr<char[]> ordinary;  // if harmless
   char* bytes;
 };
 
-Secret::Secret(std::size_t room, bool harmless) : pages_(std::make_shared<Pages>(room, harmless)) {}
+Secret::Secret(std::size_t room) : pages_(std::make_shared<Pages>(room)) {}
 
 Secret::Secret(std::string_view text) : Secret(text.size()) { pages_->size = text.copy(pages_->bytes, text.size()); }
-
-Secret Secret::harmless(std::string_view text) {
-  Secret secret(text.size(), true);
-  secret.pages_->size = text.copy(secret.pages_->bytes, text.size());
-  return secret;
-}
 
 Result<Secret> Secret::written(std::size_t most, const std::function<Result<std::size_t>(std::span<char>)>& write) {
   Secret secret(most);
@@ -60,11 +67,25 @@ void Secret::wipe() {
   pages_->size = 0;
 }
 
-void Secret::keep_from_children() const {
-  if (!pages_->ordinary) madvise(pages_->bytes, pages_->room, MADV_WIPEONFORK);
-}
+void Secret::keep_from_children() const { madvise(pages_->bytes, pages_->room, MADV_WIPEONFORK); }
 
 void keep_memory_private() { prctl(PR_SET_DUMPABLE, 0); }
+
+std::string random_uuid() {
+  auto bytes = random_bytes<std::array<unsigned char, 16>>();
+  bytes[6] = (bytes[6] & 0x0f) | 0x40;  // version 4
+  bytes[8] = (bytes[8] & 0x3f) | 0x80;  // variant of the RFC
+  constexpr const char* digits = "0123456789abcdef";
+  std::string text;
+  for (std::size_t i = 0; i < bytes.size(); ++i) {
+    if (i == 4 || i == 6 || i == 8 || i == 10) text += '-';
+    text += digits[bytes[i] >> 4];
+    text += digits[bytes[i] & 0x0f];
+  }
+  return text;
+}
+
+std::uint64_t random_below(std::uint64_t limit) { return random_bytes<std::uint64_t>() % limit; }
 
 }  // namespace rlock
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Text that must not stay in memory: a password.
+// What nobody may guess, and text that must not stay in memory: a password.
 //
 // A command runs as the same user and can read the memory of its guards (/proc/PID/mem). So a password is kept in only
 // one place, which is overwritten when it is no longer needed. Freed memory is overwritten, too (base/secret.cc), so a
@@ -7,10 +7,10 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <span>
-#include <string_view>
 
 #include "base/error.h"
 
@@ -25,9 +25,6 @@ class Secret {
 
   explicit Secret(std::string_view text);
 
-  // A text that turned out not to be secret. It is in ordinary memory, which saves five system calls at the start.
-  static Secret harmless(std::string_view text);
-
   // The text that `write` puts into a buffer of `most` bytes; it returns the number of bytes.
   static Result<Secret> written(std::size_t most, const std::function<Result<std::size_t>(std::span<char>)>& write);
 
@@ -36,12 +33,12 @@ class Secret {
   // Overwrites it: the text of all copies is empty from now on.
   void wipe();
 
-  // Hides it from processes that are forked from now on (MADV_WIPEONFORK, madvise(2)), unless it is harmless.
+  // Hides it from processes that are forked from now on (MADV_WIPEONFORK, madvise(2)).
   void keep_from_children() const;
 
  private:
   struct Pages;
-  explicit Secret(std::size_t room, bool harmless = false);
+  explicit Secret(std::size_t room);
 
   std::shared_ptr<Pages> pages_;
 };
@@ -49,5 +46,12 @@ class Secret {
 // Until exec(2), prevents other processes of the same user from tracing this process and its children or reading their
 // memory, unless they have CAP_SYS_PTRACE (PR_SET_DUMPABLE, prctl(2)). It also makes root the owner of /proc/self.
 void keep_memory_private();
+
+// A random UUID, version 4 (RFC 9562 §5.4), from getrandom(2). If a filter refuses that system call, the process ends:
+// without random owner ids no promise of rlock holds.
+std::string random_uuid();
+
+// A random number from 0 to `limit` - 1. REQUIRES: limit > 0.
+std::uint64_t random_below(std::uint64_t limit);
 
 }  // namespace rlock

@@ -2,6 +2,7 @@
 #include "base/text.h"
 
 #include <locale.h>
+#include <string.h>
 #include <wchar.h>
 
 #include <algorithm>
@@ -18,20 +19,13 @@ struct Rune {
   std::size_t length = 0;  // 0: not UTF-8
 };
 
-// The length of a character with this first byte; 0 if there is none.
-std::size_t length_of(unsigned char lead) {
-  if (lead < 0x80) return 1;
-  if (lead < 0xc2 || lead > 0xf4) return 0;
-  return lead >= 0xf0 ? 4 : lead >= 0xe0 ? 3 : 2;
-}
-
 // Decodes one character of UTF-8 (RFC 3629: shortest form only, no surrogates, at most U+10FFFF).
 Rune decode(std::string_view text) {
   const auto byte = [&](std::size_t i) { return static_cast<unsigned char>(text[i]); };
   const unsigned char lead = byte(0);
-  const std::size_t length = length_of(lead);
-  if (length <= 1) return {lead, length};
-  if (text.size() < length) return {};
+  if (lead < 0x80) return {lead, 1};
+  const std::size_t length = lead >= 0xf0 ? 4 : lead >= 0xe0 ? 3 : 2;
+  if (lead < 0xc2 || lead > 0xf4 || text.size() < length) return {};
   std::uint32_t value = lead & (0x7fu >> length);
   for (std::size_t i = 1; i < length; ++i) {
     if ((byte(i) & 0xc0) != 0x80) return {};
@@ -91,79 +85,6 @@ class InUnicode {
   locale_t former_ = nullptr;
 };
 
-// A control character (a C1 one has two bytes in UTF-8) or a byte that is not UTF-8.
-bool acts(const Rune& rune) {
-  return rune.length == 0 || rune.value < 0x20 || (rune.value >= 0x7f && rune.value < 0xa0);
-}
-
-// Whether a CI system takes the text for a command if it is part of a log: ##[add-mask] of GitHub, ##vso[task] of Azure
-// and ##teamcity[message] anywhere, and ::add-mask:: of GitHub where a line begins. GitHub takes upper case, too.
-bool commands(std::string_view text, bool begins) {
-  constexpr std::string_view kLetters = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ";
-  if (begins && text.starts_with("::")) {
-    return text.find_first_of(kLetters) == 2 && text.find("::", 2) != std::string_view::npos;
-  }
-  if (!text.starts_with("##")) return false;
-  const std::size_t end = text.find_first_not_of(kLetters, 2);
-  return end != std::string_view::npos && text[end] == '[';
-}
-
-// Whether a shell takes it literally everywhere in a word.
-bool is_plain(char c) {
-  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
-         std::string_view("_-./:=@%+,").contains(c);
-}
-
-std::string with_format(const char* format, unsigned value) {
-  char text[16];
-  std::snprintf(text, sizeof text, format, value);
-  return text;
-}
-
-}  // namespace
-
-std::string escaped(std::string_view text, std::size_t limit) {
-  std::string out;
-  bool begins = true;
-  while (!text.empty()) {
-    if (out.size() >= limit) return out + "…";
-    const Rune rune = decode(text);
-    const bool escape = acts(rune) || commands(text, begins);
-    begins = begins && (rune.value == ' ' || is_other_blank(rune.value));
-    if (escape) {
-      out += with_format("\\x%02x", static_cast<unsigned char>(text.front()));
-      text.remove_prefix(1);
-      continue;
-    }
-    if (rune.value == '\\') {
-      out += "\\\\";
-    } else if (deceives(rune.value)) {
-      out += with_format("\\u{%x}", rune.value);
-    } else {
-      out += text.substr(0, rune.length);
-    }
-    text.remove_prefix(rune.length);
-  }
-  return out;
-}
-
-bool is_what_it_looks_like(std::string_view text) {
-  if (text.starts_with(' ') || text.ends_with(' ')) return false;
-  const InUnicode locale;
-  for (bool begins = true; !text.empty(); begins = false) {
-    const Rune rune = decode(text);
-    if (commands(text, begins)) return false;
-    if (acts(rune) || deceives(rune.value) || is_other_blank(rune.value) || is_private(rune.value)) return false;
-    const int width = locale.is_there() ? wcwidth(static_cast<wchar_t>(rune.value)) : 1;
-    // Unknown, or a mark that would combine with the text before it.
-    if (width < 0 || (begins && width == 0)) return false;
-    text.remove_prefix(rune.length);
-  }
-  return true;
-}
-
-namespace {
-
 // The longest start of `text` that takes at most `most` columns: its bytes and its columns.
 struct Beginning {
   std::size_t bytes = 0, width = 0;
@@ -183,7 +104,115 @@ Beginning beginning(std::string_view text, std::size_t most) {
   return found;
 }
 
+// A control character (a C1 one has two bytes in UTF-8) or a byte that is not UTF-8.
+bool acts(const Rune& rune) {
+  return rune.length == 0 || rune.value < 0x20 || (rune.value >= 0x7f && rune.value < 0xa0);
+}
+
+// The length of the blanks and of the terminal's control sequences (ECMA-48 §5.4) at the start of `line`. GitHub's
+// runner trims blanks of Unicode, and others take colours away first.
+std::size_t indent_of(std::string_view line) {
+  std::size_t at = 0;
+  while (at < line.size()) {
+    if (line.substr(at).starts_with("\033[")) {
+      at = std::min(line.find_first_not_of("0123456789;?", at + 2), line.size() - 1) + 1;
+      continue;
+    }
+    const Rune rune = decode(line.substr(at));
+    if (rune.value != ' ' && rune.value != '\t' && !is_other_blank(rune.value)) break;
+    at += std::max<std::size_t>(rune.length, 1);
+  }
+  return at;
+}
+
+// Whether a line that starts like this may be a command, whatever follows: ::add-mask:: of GitHub, Gitea, Forgejo and
+// act; ##[error] and ##vso[…] of Azure; the groups of Buildkite, GitLab and Travis; a priority of systemd's journal
+// (sd-daemon(3)).
+bool begins_a_command(std::string_view line) {
+  constexpr std::string_view starts[] = {
+      "::", "##", "---", "+++", "~~~", "^^^", "section_start:", "section_end:", "travis_fold:", "travis_time:"};
+  if (std::ranges::any_of(starts, [&](std::string_view start) { return line.starts_with(start); })) return true;
+  return line.size() > 1 && line[0] == '<' && line[1] >= '0' && line[1] <= '7';
+}
+
+// Whether a text that starts with ## is a command even in the middle of a line: ##[add-mask] of GitHub, ##vso[task] of
+// Azure, and ##teamcity[message].
+bool is_a_command(std::string_view text) {
+  constexpr std::string_view kLetters = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ";
+  const std::size_t end = text.find_first_not_of(kLetters, 2);
+  return end != std::string_view::npos && text[end] == '[';
+}
+
+// Whether a shell takes it literally everywhere in a word.
+bool is_plain(char c) {
+  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
+         std::string_view("_-./:=@%+,").contains(c);
+}
+
+std::string with_format(const char* format, unsigned value) {
+  char text[16];
+  std::snprintf(text, sizeof text, format, value);
+  return text;
+}
+
+std::string as_byte(char c) { return with_format("\\x%02x", static_cast<unsigned char>(c)); }
+
 }  // namespace
+
+std::string escaped(std::string_view text, std::size_t limit) {
+  std::string out;
+  while (!text.empty()) {
+    if (out.size() >= limit) return out + "…";
+    const Rune rune = decode(text);
+    if (acts(rune)) {
+      out += as_byte(text.front());
+      text.remove_prefix(1);
+      continue;
+    }
+    if (rune.value == '\\') {
+      out += "\\\\";
+    } else if (deceives(rune.value)) {
+      out += with_format("\\u{%x}", rune.value);
+    } else {
+      out += text.substr(0, rune.length);
+    }
+    text.remove_prefix(rune.length);
+  }
+  return out;
+}
+
+std::string inert(std::string_view lines) {
+  std::string out;
+  out.reserve(lines.size());
+  while (!lines.empty()) {
+    const std::string_view line = lines.substr(0, std::min(lines.find('\n'), lines.size() - 1) + 1);
+    std::size_t at = indent_of(line);
+    out += line.substr(0, at);
+    if (begins_a_command(line.substr(at))) out += as_byte(line[at++]);
+    for (auto next = line.find("##", at); next != line.npos; next = line.find("##", at)) {
+      out += line.substr(at, next - at);
+      out += is_a_command(line.substr(next)) ? as_byte('#') : "#";
+      at = next + 1;
+    }
+    out += line.substr(at);
+    lines.remove_prefix(line.size());
+  }
+  return out;
+}
+
+bool is_what_it_looks_like(std::string_view text) {
+  if (text.starts_with(' ') || text.ends_with(' ') || inert(text) != text) return false;
+  const InUnicode locale;
+  for (bool begins = true; !text.empty(); begins = false) {
+    const Rune rune = decode(text);
+    if (acts(rune) || deceives(rune.value) || is_other_blank(rune.value) || is_private(rune.value)) return false;
+    const int width = locale.is_there() ? wcwidth(static_cast<wchar_t>(rune.value)) : 1;
+    // Unknown, or a mark that would combine with the text before it.
+    if (width < 0 || (begins && width == 0)) return false;
+    text.remove_prefix(rune.length);
+  }
+  return true;
+}
 
 std::size_t columns(std::string_view text) { return beginning(text, SIZE_MAX).width; }
 
@@ -195,9 +224,16 @@ std::string cut_to(std::string_view text, std::size_t most) {
 std::string in_quotes(std::string_view text) { return "'" + escaped(text, 200) + "'"; }
 
 std::string shell_word(std::string_view text) {
-  if (!text.empty() && std::all_of(text.begin(), text.end(), is_plain)) return std::string(text);
+  // zsh expands =ls where a word or a value begins, and behind a colon of a value.
+  const bool expands = text.starts_with('=') || text.contains("==") || text.contains(":=");
+  if (!text.empty() && !expands && std::all_of(text.begin(), text.end(), is_plain)) return std::string(text);
   std::string out = "'";
-  for (const char c : text) out.append(c == '\'' ? "'\\''" : std::string(1, c));
+  for (const char c : text) {
+    // Quotes end and begin again where the text could otherwise be a command to a CI system.
+    if (c == '\'') out += "'\\'";
+    out += c == '#' && out.ends_with('#') ? "''#" : std::string(1, c);
+    if (c == '\n') out += "''";
+  }
   return out + "'";
 }
 
@@ -227,6 +263,10 @@ std::string joined(const std::vector<std::string>& parts, std::string_view betwe
   std::string text;
   for (const std::string& part : parts) (text += &part == &parts.front() ? "" : between) += part;
   return text;
+}
+
+bool comes_before(const std::string& one, const std::string& other) {
+  return strverscmp(one.c_str(), other.c_str()) < 0;
 }
 
 bool has_control(std::string_view text) {

@@ -11,14 +11,18 @@ namespace rlock {
 
 // `text` made safe for a terminal and for a log of one line per message. It escapes everything that could move a
 // cursor, break a line, change the order of what is shown, or show nothing: control characters (C0, C1, DEL) and bytes
-// that are not UTF-8 as \xNN; line separators, bidirectional controls and invisible characters as \u{N}; the backslash
-// as \\; and the first character of what a CI system would take for a command to it if it read it in a log as \xNN. If
-// the result is longer than `limit` bytes, it is cut and ends with "…".
+// that are not UTF-8 as \xNN; line separators, bidirectional controls and invisible characters as \u{N}; and the
+// backslash as \\. If the result is longer than `limit` bytes, it is cut and ends with "…".
 std::string escaped(std::string_view text, std::size_t limit = 1024);
 
-// Whether people who see `text` know what it is: it needs no escaping except for backslashes, contains no other blank
-// than the space, which is neither first nor last, and consists of characters with a fixed meaning that libc knows, if
-// libc knows any beyond ASCII.
+// `lines` without commands to a CI system that reads them in a job's log: the first character of what could be one, at
+// the start of a line or in it, becomes \xNN. Only whole lines can be judged, because several texts together may be a
+// command; print() and log::write() do so for all that rlock shows.
+std::string inert(std::string_view lines);
+
+// Whether people who see `text` know what it is: it needs no escaping except for backslashes and commands nothing,
+// contains no other blank than the space, which is neither first nor last, and consists of characters with a fixed
+// meaning that libc knows, if libc knows any beyond ASCII.
 bool is_what_it_looks_like(std::string_view text);
 
 // The number of terminal columns that `text` takes: two for a wide East Asian character, none for a combining one.
@@ -32,7 +36,7 @@ std::string cut_to(std::string_view text, std::size_t most);
 // find std::quoted if a standard header includes <iomanip>.
 std::string in_quotes(std::string_view text);
 
-// `text` as one word of POSIX sh, quoted only if necessary.
+// `text` as one word of POSIX sh or zsh, quoted only if necessary, and inert.
 std::string shell_word(std::string_view text);
 
 // `text` without one LF or CR LF at its end.
@@ -45,6 +49,9 @@ std::optional<long long> whole_number(std::string_view text);
 std::vector<std::string> split(std::string_view text, char at);
 // The opposite.
 std::string joined(const std::vector<std::string>& parts, std::string_view between);
+
+// The order of names for people: job-2 before job-10. REQUIRES: no zero byte.
+bool comes_before(const std::string& one, const std::string& other);
 
 // Whether `text` contains a C0 control character or DEL.
 bool has_control(std::string_view text);

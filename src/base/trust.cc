@@ -7,20 +7,49 @@
 #include <sys/statvfs.h>
 #include <sys/vfs.h>
 #include <sys/xattr.h>
-#include <unistd.h>
 
-#include <algorithm>
-#include <cerrno>
-#include <cstdio>
-#include <memory>
-#include <string_view>
-#include <utility>
+#include <cstdlib>
+#include <fstream>
+#include <limits>
 
-#include "base/account.h"
+#include "base/process.h"
 #include "base/text.h"
 
 namespace rlock {
 namespace {
+
+std::optional<std::string> read_file(const char* path) {
+  const UniqueFd file(open(path, O_RDONLY | O_CLOEXEC));
+  return file ? read_all(file.get()) : std::nullopt;
+}
+
+// The line that getent(1) prints; "" if it knows nothing or is not installed; none if it does not answer.
+std::optional<std::string> ask_getent(const char* database, id_t id) {
+  // With its full path, because PATH must not decide who we are; and without our environment, which may hold a
+  // password.
+  return output_of({"/usr/bin/getent", {"getent", database, std::to_string(id)}, {}});
+}
+
+// The fields of a line of passwd(5) or group(5).
+using Entry = std::vector<std::string>;
+enum Field : std::uint8_t { kName, kId = 2, kGroup, kMembers = 3, kHome = 5 };
+
+std::vector<Entry> entries_in(const std::string& text) {
+  std::vector<Entry> all;
+  for (const std::string& line : split(text, '\n')) {
+    Entry entry = split(line, ':');
+    // Lines that start with + or - are for NIS and name no user.
+    if (entry.size() > kGroup && !line.starts_with('+') && !line.starts_with('-')) all.push_back(std::move(entry));
+  }
+  return all;
+}
+
+std::optional<Entry> entry_of(id_t id, const std::string& text) {
+  for (Entry& entry : entries_in(text)) {
+    if (entry[kId] == std::to_string(id)) return std::move(entry);
+  }
+  return {};
+}
 
 constexpr int kMostLinks = 40;  // the kernel's limit
 constexpr int kLook = O_PATH | O_NOFOLLOW | O_CLOEXEC, kEnter = O_PATH | O_DIRECTORY | O_CLOEXEC;
@@ -40,7 +69,9 @@ class Walk {
   Result<PathEnd> run() {
     RLOCK_TRY(begin());
     for (;;) {
-      const std::string name = next_name();
+      rest_.erase(0, rest_.find_first_not_of('/'));
+      const std::string name = rest_.substr(0, rest_.find('/'));
+      rest_.erase(0, name.size());
       if (name.empty()) return PathEnd{std::move(folder_), "", {}, is_on(folder_, PROC_SUPER_MAGIC)};
       if (auto end = RLOCK_TRY(step(name))) return *std::move(end);
     }
@@ -59,14 +90,6 @@ class Walk {
     folder_ = UniqueFd(open(path_.c_str(), kEnter));
     if (!folder_) return failed(errno);
     return {};
-  }
-
-  // Takes the next name from the rest of the path.
-  std::string next_name() {
-    rest_.erase(0, rest_.find_first_not_of('/'));
-    const std::string name = rest_.substr(0, rest_.find('/'));
-    rest_.erase(0, name.size());
-    return name;
   }
 
   Result<std::optional<PathEnd>> step(const std::string& name) {
@@ -118,38 +141,68 @@ class Walk {
   const JudgeStep& judge_;
 };
 
-using File = std::unique_ptr<FILE, int (*)(FILE*)>;
-
-// Whether this is the id that stands for all users without an id in our user namespace.
+// Whether this is the id that stands for all users without an id in our user namespace, even if a user has it there,
+// too.
 bool unmapped(uid_t user) {
-  unsigned overflow = 0, first = 0, outside = 0, count = 0;
-  const File id(fopen("/proc/sys/kernel/overflowuid", "re"), fclose);
-  if (!id || fscanf(id.get(), "%u", &overflow) != 1 || user != overflow) return false;
-  const File map(fopen("/proc/self/uid_map", "re"), fclose);
+  static const unsigned overflow = [] {
+    unsigned number = 0;
+    return std::ifstream("/proc/sys/kernel/overflowuid") >> number ? number : 65534;
+  }();
+  if (user != overflow) return false;
+  unsigned first = 0, outside = 0, count = 0;
+  std::ifstream map("/proc/self/uid_map");
   if (!map) return false;
-  while (fscanf(map.get(), "%u %u %u", &first, &outside, &count) == 3) {
-    if (user >= first && user - first < count) return false;
+  while (map >> first >> outside >> count) {
+    if (first == 0 && count == std::numeric_limits<uid_t>::max()) return false;  // it has all users
   }
   return true;
 }
 
-// Whether nobody but us is in the group, as on systems where each user has a group of their own and umask 002. Never
-// true for root, because in containers processes of any user may have root's group.
+// Whether the group is our primary one, has our name, and nobody else is in it, as on systems where each user has a
+// group of their own and umask 002. Asks getent(1) first, because a group of /etc/group may have more members
+// elsewhere; only /etc/passwd can tell whose primary group it is. Never true for root, because in containers processes
+// of any user may have root's group.
 bool only_we_are_in(gid_t group) {
-  if (geteuid() == 0) return false;
-  const auto us = account_of(geteuid());
-  if (!us || us->group != group || is_first_group_of_another(group, geteuid())) return false;
-  const auto entry = group_of(group);
-  if (!entry || entry->name != us->name) return false;
-  return std::ranges::all_of(entry->members, [&](const std::string& member) { return member == us->name; });
+  const uid_t user = geteuid();
+  const auto us = account_of(user);
+  if (user == 0 || !us || us->group != group) return false;
+  const auto is_of_another = [&](const Entry& one) {
+    return one[kGroup] == std::to_string(group) && one[kId] != std::to_string(user);
+  };
+  const auto users = read_file("/etc/passwd");
+  if (!users || std::ranges::any_of(entries_in(*users), is_of_another)) return false;
+  const auto line = ask_getent("group", group);
+  if (!line) return false;
+  const auto entry = entry_of(group, line->empty() ? read_file("/etc/group").value_or("") : *line);
+  if (!entry || (*entry)[kName] != us->name) return false;
+  return std::ranges::all_of(split((*entry)[kMembers], ','), [&](const std::string& one) { return one == us->name; });
 }
 
 bool has_access_list(const std::string& path) { return getxattr(path.c_str(), kAccessList, nullptr, 0) > 0; }
 
+// Where only root puts files and links.
+bool is_roots_place(const std::string& path) {
+  constexpr std::string_view places[] = {"/etc/", "/usr/", "/run/secrets/"};
+  return path.find_last_of('/') == 0 ||
+         std::ranges::any_of(places, [&](std::string_view place) { return path.starts_with(place); });
+}
+
+// Whether an owner without an id is root. Folders are only on the way to what is judged itself.
+bool stands_for_root(const struct stat& info, const std::string& path) {
+  if (S_ISDIR(info.st_mode)) return true;
+  if (S_ISLNK(info.st_mode)) return is_roots_place(path);
+  char whole[PATH_MAX];
+  return realpath(path.c_str(), whole) && is_roots_place(whole);
+}
+
 Result<void> owned_by_us(const struct stat& info, const std::string& path) {
-  if (info.st_uid == 0 || info.st_uid == geteuid() || unmapped(info.st_uid)) return {};
-  return fail(Error::Code::config, escaped(path) + ": not trusted, because it belongs to another user (id " +
-                                       std::to_string(info.st_uid) + "); have its owner be you or root");
+  const bool known = !unmapped(info.st_uid);  // even our own id may stand for all others
+  if (info.st_uid == 0 || (known && info.st_uid == geteuid())) return {};
+  if (!known && stands_for_root(info, path)) return {};
+  return fail(Error::Code::config,
+              escaped(path) + ": not trusted, because it belongs to another user (id " + std::to_string(info.st_uid) +
+                  "); have its owner be you or root" +
+                  (known ? "" : ", whom rlock knows in this user namespace only in /etc, /usr and /run/secrets"));
 }
 
 bool is_mounted_read_only(const std::string& path) {
@@ -158,6 +211,14 @@ bool is_mounted_read_only(const std::string& path) {
 }
 
 }  // namespace
+
+std::optional<Account> account_of(uid_t user) {
+  auto found = entry_of(user, read_file("/etc/passwd").value_or(""));
+  if (!found) found = entry_of(user, ask_getent("passwd", user).value_or(""));
+  if (!found || found->size() <= kHome) return {};
+  const auto group = static_cast<gid_t>(whole_number((*found)[kGroup]).value_or(-1));
+  return Account{.name = (*found)[kName], .home = (*found)[kHome], .group = group};
+}
 
 Result<PathEnd> walk_path(const std::string& path, ProcLinks proc_links, const JudgeStep& judge) {
   if (path.empty()) return failed(ENOENT);

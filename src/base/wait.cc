@@ -4,25 +4,12 @@
 #include <poll.h>
 #include <sys/eventfd.h>
 
-#include <algorithm>
-#include <optional>
-
 namespace rlock {
 namespace {
 
 // poll(2) does not count the time that the machine is suspended. For a short wait that does not matter; a longer one
 // uses a timer that does.
 constexpr milliseconds kShort = 1s;
-
-// Becomes readable at `then`. None if that never comes, or if there are no more timers; wait_for() then looks at the
-// clock each second.
-std::optional<Timer> timer_for(TimePoint then) {
-  if (then == TimePoint::max()) return {};
-  auto timer = Timer::make();
-  if (!timer) return {};
-  timer->set(then);
-  return std::move(*timer);
-}
 
 }  // namespace
 
@@ -39,7 +26,10 @@ WaitEnd wait_for(int fd, short events, const Until& end) {
   // Most answers come soon, so the first wait is without a timer.
   for (bool timer_pays = fd < 0;; timer_pays = true) {
     const milliseconds left = until(end.deadline);
-    if (timer_pays && !timer && left > kShort) timer = timer_for(end.deadline);
+    if (timer_pays && !timer && left > kShort && !forever) {
+      // If there are no more timers, look at the clock each second.
+      if (auto made = Timer::make()) timer.emplace(*std::move(made)).set(end.deadline);
+    }
     if (timer) watched[2].fd = timer->fd();
     const int limit = timer || forever ? -1 : static_cast<int>(std::min(left, kShort).count());
     poll(watched, std::size(watched), limit);

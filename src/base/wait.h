@@ -1,16 +1,37 @@
 // SPDX-License-Identifier: MIT
-// Waiting with a deadline.
+// Descriptors, and waiting for them with a deadline.
 #pragma once
 
 #include <sys/timerfd.h>
+#include <unistd.h>
 
 #include <algorithm>
 
 #include "base/clock.h"
-#include "base/error.h"
-#include "base/unique_fd.h"
 
 namespace rlock {
+
+// Owns a file descriptor and closes it; -1 for none.
+class UniqueFd {
+ public:
+  UniqueFd() = default;
+  explicit UniqueFd(int fd) : fd_(fd) {}
+  UniqueFd(UniqueFd&& other) noexcept : fd_(std::exchange(other.fd_, -1)) {}
+  UniqueFd& operator=(UniqueFd&& other) noexcept {
+    std::swap(fd_, other.fd_);
+    return *this;
+  }
+  ~UniqueFd() { reset(); }
+
+  int get() const { return fd_; }
+  explicit operator bool() const { return fd_ >= 0; }
+  void reset() {
+    if (fd_ >= 0) close(std::exchange(fd_, -1));
+  }
+
+ private:
+  int fd_ = -1;
+};
 
 // When to stop waiting: at a point in time, or when a descriptor becomes readable (a signal has arrived). Calls in
 // src/redis/ take one, and it limits everything that they do.
@@ -21,10 +42,14 @@ struct Until {
   // The same, but no longer than `span` from now, or until `then`.
   Until at_most(milliseconds span) const { return at_most(BootClock::now() + span); }
   Until at_most(TimePoint then) const { return {then < deadline ? then : deadline, interrupt}; }
+  // The same, but no longer than until one of `all` equal parts of the remaining time has passed.
+  Until share(int all) const { return at_most(until(deadline) / all); }
   bool over() const { return BootClock::now() >= deadline; }
 };
 
 enum class WaitEnd { ready, deadline, interrupted };
+// The error for the last of them.
+inline std::unexpected<Error> interrupted() { return fail(Error::Code::interrupted, "interrupted"); }
 
 // Waits until `fd` has one of `events` (poll(2)) or `until` ends. With `fd` -1, waits only for `until`. If several
 // things have happened, `interrupted` takes precedence.

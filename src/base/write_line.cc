@@ -3,27 +3,28 @@
 
 #include <fcntl.h>
 #include <poll.h>
+#include <sys/ioctl.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
-#include <unistd.h>
+#include <sys/wait.h>
 
-#include <cerrno>
 #include <climits>
 #include <csignal>
 #include <ctime>
-#include <string>
+#include <mutex>
+#include <span>
 
-#include "base/unique_fd.h"
+#include "base/process.h"
 
 namespace rlock {
 namespace {
 
-// Takes away the SIGPIPE that a write into a broken pipe leaves pending, because it would look like a signal from
-// outside.
-void forget_broken_pipe() {
+// Takes away the signal that a write into a broken pipe, or beyond the limit of a file's size, leaves pending, because
+// it would look like one from outside.
+void forget(int signal) {
   sigset_t set;
   sigemptyset(&set);
-  sigaddset(&set, SIGPIPE);
+  sigaddset(&set, signal);
   const timespec at_once{};
   sigtimedwait(&set, nullptr, &at_once);
 }
@@ -41,8 +42,40 @@ UniqueFd open_unwaiting(int fd) {
 ssize_t write_some(int fd, std::string_view text) {
   const ssize_t sent = send(fd, text.data(), text.size(), MSG_DONTWAIT | MSG_NOSIGNAL);
   if (sent >= 0 || errno != ENOTSOCK) return sent;
-  return ::write(fd, text.data(), text.size());
+  return ::write(fd, text.data(), std::min<std::size_t>(text.size(), PIPE_BUF));
 }
+
+// Asks nothing of its file system, which may be frozen.
+bool is_file(int fd) {
+  int unused, size = sizeof unused;
+  // Also works for pipes, sockets and terminals, but not for devices like /dev/null.
+  if (ioctl(fd, FIONREAD, &unused) != 0) return false;
+  return fcntl(fd, F_GETPIPE_SZ) < 0 && !isatty(fd) &&
+         getsockopt(fd, SOL_SOCKET, SO_TYPE, &unused, reinterpret_cast<socklen_t*>(&size)) != 0;
+}
+
+FileWriters own_writers;
+FileWriters* writers = &own_writers;
+
+// Waits until `before` is readable; -1: for nothing.
+[[noreturn]] void write_and_end(int fd, std::string_view line, int before) {
+  hold_all_signals_back();
+  setsid();
+  close_fds_but(fd, before);
+  if (chdir("/") != 0) _exit(1);
+  if (before >= 0) wait_for(before, POLLIN, Until{});
+  while (!line.empty()) {
+    const ssize_t written = ::write(fd, line.data(), line.size());
+    if (written < 0) _exit(1);
+    line.remove_prefix(static_cast<std::size_t>(written));
+  }
+  _exit(0);
+}
+
+struct Queue {
+  std::mutex mutex;
+  UniqueFd last;  // the newest process
+};
 
 }  // namespace
 
@@ -53,15 +86,56 @@ bool write_line(int fd, std::string_view line, milliseconds patience) {
   while (!line.empty()) {
     // If poll(2) reports room, PIPE_BUF bytes fit (pipe(7)).
     if (wait_for(to, POLLOUT, end) != WaitEnd::ready) return false;
-    const ssize_t written = write_some(to, line.substr(0, PIPE_BUF));
+    const ssize_t written = write_some(to, line);
     if (written < 0 && (errno == EAGAIN || errno == EINTR) && !end.over()) continue;
     if (written < 0) {
-      if (errno == EPIPE) forget_broken_pipe();
+      if (errno == EPIPE) forget(SIGPIPE);
+      if (errno == EFBIG) forget(SIGXFSZ);
       return false;
     }
     line.remove_prefix(static_cast<std::size_t>(written));
   }
   return true;
+}
+
+bool write_line_anywhere(int fd, std::string_view line, milliseconds patience) {
+  const std::size_t which = fd == STDERR_FILENO ? 0 : 1;
+  if (!is_file(fd)) {
+    static std::array<std::atomic<bool>, 2> stuck;
+    stuck[which] = !write_line(fd, line, stuck[which] ? 0ms : patience);
+    return !stuck[which];
+  }
+  static std::array<Queue, 2> both;
+  Queue& queue = both[which];
+  const std::span<std::atomic<pid_t>> pids(writers->data() + which * kMostFileWriters, kMostFileWriters);
+  const std::lock_guard alone(queue.mutex);
+  int status = 0;
+  // Those that have ended, or that are another process's children.
+  for (std::atomic<pid_t>& pid : pids) {
+    if (pid != 0 && waitpid(pid, &status, __WALL | WNOHANG) != 0) pid = 0;
+  }
+  const auto free = std::ranges::find_if(pids, [](const std::atomic<pid_t>& pid) { return pid == 0; });
+  if (free == pids.end()) return false;
+  const bool in_turn = !queue.last || wait_for(queue.last.get(), POLLIN, Until{}.at_most(0ms)) == WaitEnd::ready;
+  if (in_turn) queue.last.reset();
+  const pid_t child = fork_unseen();
+  if (child == 0) write_and_end(fd, line, queue.last.get());
+  if (child < 0) return write_line(fd, line);
+  *free = child;
+  queue.last = open_process(child);
+  if (!in_turn || !queue.last || wait_for(queue.last.get(), POLLIN, Until{}.at_most(100ms)) != WaitEnd::ready) {
+    return true;  // it is not known to have failed
+  }
+  waitpid(child, &status, __WALL);
+  *free = 0;
+  queue.last.reset();
+  return status == 0;
+}
+
+void note_file_writers_in(FileWriters& there) { writers = &there; }
+
+bool is_file_writer(pid_t pid) {
+  return std::ranges::any_of(*writers, [&](const std::atomic<pid_t>& one) { return one == pid; });
 }
 
 }  // namespace rlock

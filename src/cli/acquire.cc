@@ -1,17 +1,21 @@
 // SPDX-License-Identifier: MIT
 // rlock acquire: takes locks for a fixed time or for a process, and prints the owner id.
+#include <poll.h>
+#include <sys/epoll.h>
+#include <unistd.h>
+
 #include <algorithm>
 
 #include "base/log.h"
+#include "base/wait.h"
+#include "base/write_line.h"
 #include "cli/acquisition.h"
 #include "cli/commands.h"
-#include "cli/self.h"
 #include "cli/server.h"
 #include "options/passwords.h"
 #include "run/keeper.h"
 #include "show/json.h"
 #include "show/print.h"
-#include "show/shell.h"
 
 namespace rlock::cli {
 namespace {
@@ -27,7 +31,13 @@ Result<void> expect_not_nested(const std::vector<lock::LockName>& names) {
   return {};
 }
 
-Result<void> print_holds(AcquireOptions::Output output, const std::vector<lock::Hold>& holds) {
+// Errors: also interrupted, if a signal comes, or the process that the lock is for ends, before a reader that is stuck
+// has room for the text, which is short.
+Result<void> print_holds(AcquireOptions::Output output, const std::vector<lock::Hold>& holds, int interrupt) {
+  const Until until{TimePoint::max(), interrupt};
+  if (wait_for(STDOUT_FILENO, POLLOUT, until) == WaitEnd::interrupted) {
+    return fail(Error::Code::interrupted, "interrupted while standard output was full");
+  }
   if (output == AcquireOptions::Output::assignments) return print_assignments(holds);
   const bool json = output == AcquireOptions::Output::json;
   return print(json ? holds_json(holds) : holds.front().owner.text() + "\n");
@@ -40,6 +50,21 @@ Error give_back(lock::Servers& servers, const std::vector<lock::Hold>& holds, mi
     if (!released) log::error(released.error().message);
   }
   return why;
+}
+
+// A descriptor that is readable when one of these is.
+Result<UniqueFd> either_of(int one, int other) {
+  UniqueFd either(epoll_create1(EPOLL_CLOEXEC));
+  for (const int fd : {one, other}) {
+    epoll_event readable{.events = EPOLLIN, .data = {}};
+    if (!either || epoll_ctl(either.get(), EPOLL_CTL_ADD, fd, &readable) != 0)
+      return std::unexpected(system_error("epoll"));
+  }
+  return either;
+}
+
+bool has_ended(const UniqueFd& process) {
+  return process && wait_for(process.get(), POLLIN, Until{}.at_most(0ms)) == WaitEnd::ready;
 }
 
 // Why no lock was acquired, as an exit status; the reason has been reported. None: it was.
@@ -55,17 +80,19 @@ Result<std::optional<int>> acquire(AcquireOptions& options, const lock::LeaseTim
     holder.renewal = timing.lease;
   }
   lock::Servers servers = RLOCK_TRY(client_for(options, signals.fd()));
-  const Acquisition acquisition = acquisition_for(options, holder, options.lease, timing.renew_at, signals.fd());
-  const lock::Taken taken = RLOCK_TRY(acquire_and_report(servers, acquisition, Events()));
+  const UniqueFd nobody_waits = watched ? RLOCK_TRY(either_of(signals.fd(), watched.get())) : UniqueFd();
+  const int interrupt = nobody_waits ? nobody_waits.get() : signals.fd();
+  const Wanted wanted{holder, options.lease, timing.renew_at, interrupt};
+  const lock::Taken taken = RLOCK_TRY(acquire_and_report(servers, options, wanted, Events()));
   const std::vector<lock::Hold>& holds = taken.holds;
-  if (holds.empty()) return status_of(taken.refusal, options.wait.conflict_status);
+  if (holds.empty()) return status_of(taken.refusal, options.conflict_status);
   const auto in_history = options.history ? std::optional(holder) : std::nullopt;
-  auto keeper = options.for_pid ? run::Keeper::launch(holds, timing, servers, watched, inherited, signals, in_history)
-                                : Result<run::Keeper>();
+  auto keeper = options.for_pid ? run::launch_keeper(holds, timing, servers, watched, inherited, signals, in_history)
+                                : Result<UniqueFd>();
   if (!options.for_pid) servers.complete(holds);
-  auto told = keeper ? print_holds(options.output, holds) : std::unexpected(keeper.error());
+  auto told = keeper ? print_holds(options.output, holds, interrupt) : std::unexpected(keeper.error());
   if (!told) return std::unexpected(give_back(servers, holds, options.timeout, std::move(told).error()));
-  if (options.for_pid) keeper->begin();  // only after the output succeeded
+  if (options.for_pid) write_line(keeper->get(), "go");  // only after the output succeeded
   return std::nullopt;
 }
 
@@ -92,6 +119,10 @@ Result<int> execute(AcquireOptions& options) {
   if (acquired && !*acquired) return kDone;
   if (acquired) return print_failure(options.output, **acquired);
   if (acquired.error().code != Error::Code::interrupted) return std::unexpected(acquired.error());
+  if (has_ended(watched)) {
+    return fail(Error::Code::usage, "--for-pid: process " + std::to_string(*options.for_pid) +
+                                        " has ended, so no lock was acquired for it");
+  }
   const int signal = ending_signal(signals);
   print_failure(options.output, 128 + signal);
   run::die_of(signal);

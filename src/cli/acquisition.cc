@@ -1,16 +1,197 @@
 // SPDX-License-Identifier: MIT
 #include "cli/acquisition.h"
 
-#include "base/duration.h"
+#include <cstdlib>
+#include <tuple>
+
+#include "base/clock.h"
 #include "base/log.h"
 #include "base/text.h"
-#include "cli/self.h"
-#include "cli/waiting.h"
+#include "base/wait.h"
+#include "cli/server.h"
 #include "lock/history.h"
+#include "run/tree.h"
 #include "show/status.h"
 
 namespace rlock::cli {
 namespace {
+
+constexpr milliseconds kSayAgain = 1min;
+// Without a terminal, report only longer waits, because cron would mail the line.
+constexpr milliseconds kSayFirst = 2s;
+
+// A lock that we wait for: reports who holds it, and asks the holders to stop with --supersede.
+class AwaitedLock {
+ public:
+  // The wait begins now. REQUIRES: the arguments outlive this object.
+  AwaitedLock(lock::Servers& servers, const LockingOptions& options, const lock::AcquireRequest& request,
+              const lock::WaitPolicy& policy, const Events& events)
+      : servers_(servers),
+        options_(options),
+        request_(request),
+        policy_(policy),
+        events_(events),
+        watched_(options.verbose || isatty(STDERR_FILENO)),
+        wait_{policy.limit ? BootClock::now() + *policy.limit : TimePoint::max(), policy.interrupt},
+        meanwhile_(held_by_ancestors().display_without(request.name)) {}
+
+  // Must be called whenever the lock was found held. Returns why the wait can never end, and what to do instead: the
+  // holder is an `rlock run` above this process, or what RLOCK_OWNER names. "": it may end, or is to go on (--deadlock
+  // wait, after a warning).
+  std::string look(const lock::Acquired& found) {
+    if (found.holders == 0 && !found.back) return "";
+    if (!found.expires_in && !std::exchange(warned_, true)) {
+      log::warning(request_.name.display() +
+                   ": the lock never expires, so it is only free after its holder releases it");
+    }
+    if (policy_.limit == 0ms) return "";
+    if (found.holder && found.holder->owner != shown_owner_) {
+      const std::string why = own_hold(found);
+      if (!why.empty() && !request_.holder.stays) return "deadlock: " + why;
+      if (!why.empty()) log::warning(request_.name.display() + ": " + why);
+    }
+    note(found);
+    say_what_is_due();
+    if (options_.supersede) ask_to_stop();
+    return "";
+  }
+
+  // Reports the holder and our place in the queue if that is due: on a terminal at the start, every minute and after
+  // changes; otherwise after two seconds and then every minute. Returns when the next report is due.
+  TimePoint say_what_is_due() {
+    const TimePoint now = BootClock::now();
+    if (!found_) return TimePoint::max();
+    if (now < say_at_) return say_at_;
+    lock::Acquired found = *found_;
+    if (found.holder && found.holder->held_for) {
+      *found.holder->held_for += std::chrono::duration_cast<milliseconds>(now - found_at_);
+    }
+    if (found.back) {
+      const auto passed = std::chrono::duration_cast<milliseconds>(now - found_at_);
+      found.back->age += passed;
+      found.back->left = std::max(found.back->left - passed, 0ms);
+    }
+    const auto forecast = forecast_of(found);
+    log::info("waiting for " + request_.name.display() + ": " + held_by(found) +
+                  (found.ahead ? ", you are " + place_text(*found.ahead) : "") +
+                  (forecast ? "; " + forecast_text(*forecast, options_.verbose) : "") +
+                  (meanwhile_.empty() ? "" : "; meanwhile you hold " + meanwhile_),
+              {"waiting", request_.name.text()});
+    return say_at_ = now + kSayAgain;
+  }
+
+ private:
+  // Only what is certain. A hold that frees one of several slots may be another's, and a reader waits for writers only.
+  // A holder on a host that only has the name of this one, as containers may, is no mistake, because something runs
+  // below the ancestor, so that has this very lock, too.
+  std::string own_hold(const lock::Acquired& found) const {
+    const lock::HolderView& holder = *found.holder;
+    using Kind = lock::Mode::Kind;
+    if (request_.mode.kind == Kind::slots || (request_.mode.kind == Kind::read && holder.mode == "read")) return "";
+    if (holder.who.ended) return "";
+    const std::vector<pid_t> ancestors = run::ancestors();
+    const bool here = holder.described && holder.who.host == request_.holder.host;
+    const auto has_it = std::ranges::find(ancestors, here ? static_cast<pid_t>(holder.who.pid) : 0);
+    for (const pid_t pid : ancestors) {
+      if (run::name_of_process(pid) != run::name_of_process(getpid())) continue;
+      const auto words = run::words_of_process(pid);
+      const auto has = [&](const std::string& word) { return std::ranges::find(words, word) != words.end(); };
+      const bool under_owner = has(holder.owner) || has("--owner=" + holder.owner);
+      if (!has("run") || !has(request_.name.given()) ||
+          !(under_owner || (has_it != ancestors.end() && *has_it == pid))) {
+        continue;
+      }
+      // Then it may end first, and leave us behind.
+      if (has("ignore") || has("--leftovers=ignore") || has("RLOCK_LEFTOVERS=ignore")) return "";
+      return "this runs under pid " + std::to_string(pid) +
+             ", which holds it; to be let in, pass RLOCK_HELD on, as sudo --preserve-env=RLOCK_HELD does";
+    }
+    const char* owners = std::getenv("RLOCK_OWNER");
+    if (!owners || ("\n" + std::string(owners) + "\n").find("\n" + holder.owner + "\n") == std::string::npos) return "";
+    if (!holder.who.listens) {
+      const bool ends = found.expires_in && BootClock::now() + *found.expires_in < wait_.deadline;
+      if (policy_.limit && ends) return "";
+      return "RLOCK_OWNER holds it: run the command under that hold with rlock run --owner \"$RLOCK_OWNER\" " +
+             escaped(shell_word(request_.name.given()));
+    }
+    // A keeper (acquire --for-pid) renews it.
+    if (has_it == ancestors.end() || run::name_of_process(*has_it) == run::name_of_process(getpid())) return "";
+    return "RLOCK_OWNER holds it until pid " + std::to_string(*has_it) +
+           " ends, and this runs under it: run the command without rlock";
+  }
+
+  void note(const lock::Acquired& found) {
+    const std::string owner = found.holder ? found.holder->owner : "";
+    const bool other = owner != shown_owner_, moved = found.ahead && found.ahead != shown_ahead_;
+    if (other) events_.waiting(request_.name, found, forecast_of(found));
+    const TimePoint now = BootClock::now();
+    const bool told = std::exchange(held_back_, found.back && !found.holder);
+    if ((watched_ && (other || moved)) || (found_ && held_back_ && !told)) say_at_ = now;
+    if (!watched_ && !found_) say_at_ = now + kSayFirst;
+    found_ = found;
+    found_at_ = now;
+    shown_owner_ = owner;
+    if (found.ahead) shown_ahead_ = found.ahead;
+  }
+
+  std::optional<lock::Forecast> forecast_of(const lock::Acquired& found) const {
+    if (!found.holder) return {};
+    return lock::forecast(*found.holder, found.ahead, request_.mode.slots, request_.mode.taken);
+  }
+
+  // A reader only waits for writers. For a slot, one holder has to stop: the one that has held its slot for the longest
+  // time, and that can be asked.
+  std::vector<lock::HolderView> in_the_way(const lock::Status& status) const {
+    std::vector<lock::HolderView> holders = status.holders;
+    if (request_.mode.kind == lock::Mode::Kind::read) {
+      std::erase_if(holders, [](const lock::HolderView& holder) { return holder.mode == "read"; });
+    }
+    if (status.lock.layout != lock::Layout::semaphore || holders.empty()) return holders;
+    const auto rank = [&](const lock::HolderView& one) {
+      return std::tuple(one.who.listens && asked_.contains(one.owner), one.who.listens, one.held_for);
+    };
+    return {std::ranges::max(holders, {}, rank)};
+  }
+
+  // Asks all of them again each time, because a new holder may not listen yet, and all holders listen on one channel,
+  // so the server's answer does not tell who has received the request.
+  void ask_to_stop() {
+    const auto status = servers_->inspect(request_.name, exchange(), {.majority = true});
+    if (!status || status->state != lock::Status::State::held) return;
+    for (const lock::HolderView& holder : in_the_way(*status)) ask_to_stop(holder);
+  }
+
+  void ask_to_stop(const lock::HolderView& holder) {
+    const std::string name = request_.name.display();
+    if (!holder.who.listens) {
+      if (!asked_.insert(holder.owner).second) return;
+      log::warning(name + ": " + held_by(holder) + ": it cannot be asked to stop; waiting until it releases the lock");
+      return;
+    }
+    const auto heard =
+        servers_->ask_to_stop(request_.name, lock::OwnerId::as_stored(holder.owner), asker("--supersede"), exchange());
+    if (!heard || *heard == 0 || !asked_.insert(holder.owner).second) return;
+    log::info(name + ": the holder has been asked to stop");
+  }
+
+  Until exchange() const { return wait_.at_most(policy_.exchange); }
+
+  lock::Servers& servers_;
+  const LockingOptions& options_;
+  const lock::AcquireRequest& request_;
+  const lock::WaitPolicy& policy_;
+  const Events& events_;
+  const bool watched_;  // report as on a terminal
+  const Until wait_;
+  const std::string meanwhile_;  // other locks that this process runs under, for messages
+  bool held_back_ = false;       // by the epoch guard, when it last looked
+  bool warned_ = false;
+  std::optional<std::string> shown_owner_;
+  std::optional<long long> shown_ahead_;
+  std::optional<lock::Acquired> found_;  // most recently
+  TimePoint found_at_{}, say_at_{};
+  std::set<std::string> asked_;  // owners that were asked to stop, or cannot be asked
+};
 
 // Slots that are free may be kept for a job that waits for more of them.
 std::string kept_slots(lock::Servers& servers, const lock::AcquireRequest& request, milliseconds exchange) {
@@ -25,16 +206,22 @@ std::string kept_slots(lock::Servers& servers, const lock::AcquireRequest& reque
 }
 
 void report_refusal(lock::Servers& servers, const lock::AcquireRequest& request, const lock::Acquired& refusal,
-                    milliseconds exchange) {
+                    milliseconds exchange, bool expected) {
   using Outcome = lock::Acquired::Outcome;
   const std::string why =
       refusal.outcome == Outcome::queue_full
           ? std::to_string(refusal.number) + " are already waiting, which is the limit of --max-queue"
       : refusal.outcome == Outcome::replaced ? "replaced in the queue by " + refusal.by
       : refusal.outcome == Outcome::deadlock ? refusal.by + "; giving up, because you began to wait last"
+      : refusal.outcome == Outcome::own      ? refusal.by
       : refusal.outcome == Outcome::asked    ? "asked by " + refusal.by + " to give it up while waiting for other locks"
                                              : held_by(refusal) + kept_slots(servers, request, exchange);
-  log::error(request.name.display() + ": not acquired: " + why);
+  const std::string text = request.name.display() + ": not acquired: " + why;
+  if (expected) {
+    log::notice(text);
+  } else {
+    log::error(text, {"not-acquired", request.name.text()});
+  }
 }
 
 // The option for a lock of that layout, for users who asked for another kind.
@@ -72,57 +259,45 @@ Error other_kind(lock::Servers& servers, const lock::AcquireRequest& request, co
 }
 
 // The epoch guard holds everybody back, so nobody does the work; or it is a deadlock, which is a mistake.
-bool is_trouble(const lock::Acquired& refusal) {
-  return (refusal.back && !refusal.holder) || refusal.outcome == lock::Acquired::Outcome::deadlock;
-}
+bool is_trouble(const lock::Acquired& refusal) { return (refusal.back && !refusal.holder) || is_deadlock(refusal); }
 
 // Reports why a lock was not acquired, or returns it as an error.
-Result<void> refused(lock::Servers& servers, const Acquisition& acquisition, const lock::AcquireRequest& request,
+Result<void> refused(lock::Servers& servers, const LockingOptions& options, const lock::AcquireRequest& request,
                      const lock::Acquired& refusal) {
-  const std::string name = request.name.display();
+  const std::string name = request.name.display() + ": ";
+  const auto refuse = [&](const std::string& why) { return fail(Error::Code::wrong_kind, name + why); };
   using Outcome = lock::Acquired::Outcome;
   switch (refusal.outcome) {
-    case Outcome::other_kind:
-      return std::unexpected(other_kind(servers, request, refusal.instead, acquisition.policy.exchange));
+    case Outcome::other_kind: return std::unexpected(other_kind(servers, request, refusal.instead, options.timeout));
     case Outcome::immortal:
-      return fail(Error::Code::wrong_kind, name + ": " + held_by(refusal) +
-                                               ", and never expires: its program may have died; wait for it with "
-                                               "--wait DUR, or delete it with rlock force-unlock --protocol set");
+      return refuse(held_by(refusal) +
+                    ", and never expires: its program may have died; wait for it with --wait DUR, or "
+                    "delete it with rlock force-unlock --protocol set");
     case Outcome::other_slots:
-      return fail(Error::Code::wrong_kind, name + ": it has " + std::to_string(refusal.number) + " slots, not " +
-                                               std::to_string(request.mode.slots) + "; --resize changes that");
+      return refuse("it has " + std::to_string(refusal.number) + " slots, not " + std::to_string(request.mode.slots) +
+                    "; --resize changes that");
     case Outcome::not_held:
-      return fail(Error::Code::wrong_kind,
-                  name + ": not held by owner " + request.heir->text() + ": its lease has ended, or it was released");
+      return refuse("not held by owner " + request.heir->text() + ": its lease has ended, or it was released");
     case Outcome::in_use:
-      return fail(Error::Code::wrong_kind,
-                  name + ": this hold is in use: a job runs under it, or rlock acquire --for-pid keeps it");
-    case Outcome::over:
-      return fail(Error::Code::wrong_kind,
-                  name + ": this hold has passed a job that could run now, so release it (--backfill)");
+      return refuse("this hold is in use: a job runs under it, or rlock acquire --for-pid keeps it");
     case Outcome::other_names:
-      return fail(Error::Code::wrong_kind, name + ": its resources are " + refusal.by +
-                                               ", which --from must name in the same order while it is in use");
-    case Outcome::no_upgrade:
-      if (request.once) {
-        return fail(Error::Code::usage, name +
-                                            ": this runs under an `rlock run` that holds the lock already, so two of "
-                                            "its processes could do this at once; give --once a lock of its own");
-      }
-      if (request.mode.kind == lock::Mode::Kind::slots) {
-        return fail(Error::Code::usage, name +
-                                            ": this runs under an `rlock run` that holds fewer slots, so it would "
-                                            "wait forever for more; let the outer one take them");
-      }
-      return fail(Error::Code::usage, name +
-                                          ": this runs under an `rlock run` that holds the lock for reading, so "
-                                          "it would wait forever to write");
+      return refuse("its resources are " + refusal.by +
+                    ", which --from must name in the same order while it is in use");
+    case Outcome::no_upgrade: {
+      const std::string why =
+          request.once
+              ? "the lock already, so two of its processes could do this at once; give --once a lock of its own"
+          : request.mode.kind == lock::Mode::Kind::slots
+              ? "fewer slots, so it would wait forever for more; let the outer one take them"
+              : "the lock for reading, so it would wait forever to write";
+      return fail(Error::Code::usage, name + "this runs under an `rlock run` that holds " + why);
+    }
     default: break;
   }
   // -E 0 is for cron, which mails every line.
-  if (acquisition.conflict_status != 0 || is_trouble(refusal)) {
-    report_refusal(servers, request, refusal, acquisition.policy.exchange);
-  }
+  const bool expected = options.conflict_status == 0 && !is_trouble(refusal);
+  if (expected && !options.verbose && !isatty(STDERR_FILENO)) return {};
+  report_refusal(servers, request, refusal, options.timeout, expected);
   return {};
 }
 
@@ -152,7 +327,7 @@ Result<void> check_for_quorum(const lock::Mode& mode, const lock::WaitPolicy& po
 
 void warn_of_no_number(const lock::LockName& name) {
   log::warning(name.display() + ": RLOCK_SLOT is empty, because the user has no right to the key " +
-               escaped(name.pool_key()) + "; rlock doctor --acl prints the rights");
+               escaped(name.pool_key()) + " (rlock doctor --acl prints the rights), or it has more than 10000 fields");
 }
 
 // Adds one to the total of refused jobs.
@@ -167,33 +342,9 @@ void count_skip(lock::Servers& servers, const lock::AcquireRequest& request, mil
 
 }  // namespace
 
-Acquisition acquisition_for(const LockingOptions& options, const lock::HolderInfo& holder, milliseconds lease,
-                            milliseconds renew_every, int interrupt, const std::optional<lock::OwnerId>& owner) {
-  Acquisition acquisition{.policy = {.limit = options.wait.limit,
-                                     .exchange = options.timeout,
-                                     .interrupt = interrupt,
-                                     .queueing = options.wait.queueing,
-                                     .renew_every = renew_every,
-                                     .replicas = options.wait.replicas,
-                                     .on_disk = options.wait.on_disk,
-                                     .ends_deadlocks = !options.wait.stay_in_deadlock.value_or(true)},
-                          .supersede = options.wait.supersede,
-                          .verbose = options.verbose,
-                          .conflict_status = options.wait.conflict_status,
-                          .records_refusal = options.history && !owner};
-  if (options.wait.supersede) acquisition.policy.longest_look = 500ms;  // to ask the holders again
-  const lock::AncestorLocks held = held_by_ancestors();
-  for (const lock::LockName& name : options.names) {
-    acquisition.requests.push_back(
-        {.name = name, .mode = options.mode, .heir = held.owner_of(name), .lease = lease, .holder = holder});
-    if (owner) {
-      acquisition.requests.back().heir = owner;
-      acquisition.requests.back().only_heir = true;
-    }
-    acquisition.requests.back().holder.within = held;
-    acquisition.requests.back().holder.stays = options.wait.stay_in_deadlock.value_or(false);
-  }
-  return acquisition;
+bool is_deadlock(const lock::Acquired& refusal) {
+  using enum lock::Acquired::Outcome;
+  return refusal.outcome == deadlock || refusal.outcome == own;
 }
 
 int status_of(const lock::Acquired& refusal, int conflict_status) {
@@ -219,32 +370,52 @@ Result<void> find_kind(lock::Servers& servers, const lock::OwnerId& owner, Locki
   return {};
 }
 
-Result<lock::Taken> acquire_and_report(lock::Servers& servers, const Acquisition& acquisition, const Events& events) {
-  const auto& requests = acquisition.requests;
-  lock::WaitPolicy policy = acquisition.policy;
-  if (servers.size() > 1) RLOCK_TRY(check_for_quorum(requests.front().mode, policy));
+Result<lock::Taken> acquire_and_report(lock::Servers& servers, const LockingOptions& options, const Wanted& wanted,
+                                       const Events& events) {
+  lock::WaitPolicy policy = options.wait;
+  policy.exchange = options.timeout;
+  policy.interrupt = wanted.interrupt;
+  policy.renew_every = wanted.renew_every;
+  policy.ends_deadlocks = !options.stay_in_deadlock.value_or(true);
+  policy.at_front = wanted.at_front;
+  if (options.supersede) policy.longest_look = 500ms;  // to ask the holders again
+  if (servers.size() > 1) RLOCK_TRY(check_for_quorum(options.mode, policy));
+  const lock::AncestorLocks held = held_by_ancestors();
+  std::vector<lock::AcquireRequest> requests;
+  for (const lock::LockName& name : options.names) {
+    requests.push_back({.name = name,
+                        .mode = options.mode,
+                        .heir = wanted.owner ? wanted.owner : held.owner_of(name),
+                        .only_heir = wanted.owner.has_value(),
+                        .lease = wanted.lease,
+                        .holder = wanted.holder,
+                        .once = wanted.once});
+    requests.back().holder.within = held;
+    requests.back().holder.stays = options.stay_in_deadlock.value_or(false);
+  }
   const TimePoint begun = BootClock::now();
   std::vector<AwaitedLock> waiting;
   for (const auto& request : requests) {
-    waiting.emplace_back(servers, request, policy, acquisition.supersede, acquisition.verbose, events);
+    waiting.emplace_back(servers, options, request, policy, events);
   }
   AwaitedLock* current = nullptr;
   policy.meanwhile = [&] { return current->say_what_is_due(); };
   auto acquired = lock::acquire_all(servers, requests, policy, [&](std::size_t index, const lock::Acquired& found) {
     current = &waiting[index];
-    current->look(found);
+    return current->look(found);
   });
   if (!acquired) return std::unexpected(std::move(acquired).error().in(names_of(requests)));
   const auto waited = std::chrono::duration_cast<milliseconds>(BootClock::now() - begun);
   for (const lock::Hold& hold : acquired->holds) {
     log::debug(hold.name().display() + ": granted after " + rough_duration(waited) + ", for " +
-               format_duration(hold.lease) + ", fencing token " + escaped(hold.token, 40));
+                   format_duration(hold.lease) + ", fencing token " + escaped(hold.token, 40),
+               {"acquired", hold.name().text()});
     if (hold.lock.layout == lock::Layout::semaphore && hold.slots.numbers.empty()) warn_of_no_number(hold.name());
   }
   if (acquired->holds.empty() && acquired->refusal.outcome != lock::Acquired::Outcome::succeeded) {
     const lock::AcquireRequest& request = requests[acquired->refused];
-    if (acquisition.records_refusal) count_skip(servers, request, policy.exchange);
-    RLOCK_TRY(refused(servers, acquisition, request, acquired->refusal));
+    if (wanted.once || (options.history && !wanted.owner)) count_skip(servers, request, options.timeout);
+    RLOCK_TRY(refused(servers, options, request, acquired->refusal));
   }
   return *std::move(acquired);
 }

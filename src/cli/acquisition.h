@@ -2,28 +2,22 @@
 // Acquires locks for run and acquire.
 #pragma once
 
-#include <vector>
-
-#include "base/exit_status.h"
 #include "lock/acquire.h"
 #include "options/options.h"
 #include "show/json.h"
 
 namespace rlock::cli {
 
-struct Acquisition {
-  std::vector<lock::AcquireRequest> requests;
-  lock::WaitPolicy policy;
-  bool supersede = false;              // ask the holders to stop
-  bool verbose = false;                // report the wait as on a terminal
-  int conflict_status = kNotAcquired;  // if somebody else holds a lock; 0: do not say so
-  bool records_refusal = false;        // count it in the totals of the history
+// What run and acquire add to their options.
+struct Wanted {
+  lock::HolderInfo holder;
+  milliseconds lease{};
+  milliseconds renew_every{};            // while it waits for further locks
+  int interrupt = -1;                    // a descriptor that ends the wait when it becomes readable
+  std::optional<lock::OwnerId> owner{};  // use the holds that this owner has, instead of acquiring new ones
+  std::optional<lock::Once> once{};      // for one lock
+  lock::AtFront at_front{};
 };
-
-// `interrupt`: a descriptor that ends the wait when it becomes readable. `owner`: uses the holds that this owner has,
-// instead of acquiring new ones.
-Acquisition acquisition_for(const LockingOptions& options, const lock::HolderInfo& holder, milliseconds lease,
-                            milliseconds renew_every, int interrupt, const std::optional<lock::OwnerId>& owner = {});
 
 // Finds out how the owner holds the first lock, unless the options say it. Errors: those of a look at the lock.
 Result<void> find_kind(lock::Servers& servers, const lock::OwnerId& owner, LockingOptions& options);
@@ -33,7 +27,11 @@ Result<void> find_kind(lock::Servers& servers, const lock::OwnerId& owner, Locki
 // Errors: those of lock::acquire_all; wrong_kind if a name is in use for something else, or with another number of
 // slots; usage for a reader that wants to write, and for options that do not work with several servers; interrupted.
 // With an owner: also wrong_kind if it does not hold one, or if another command uses that hold.
-Result<lock::Taken> acquire_and_report(lock::Servers& servers, const Acquisition& acquisition, const Events& events);
+Result<lock::Taken> acquire_and_report(lock::Servers& servers, const LockingOptions& options, const Wanted& wanted,
+                                       const Events& events);
+
+// Whether the wait would never end.
+bool is_deadlock(const lock::Acquired& refusal);
 
 // The exit status after a refusal: that of -E, unless it is a deadlock, or the epoch guard, because then nobody does
 // the work. Such refusals are reported even with -E 0.

@@ -2,9 +2,6 @@
 // From a parsed command line to the exit status.
 #pragma once
 
-#include <string>
-#include <vector>
-
 #include "base/error.h"
 #include "options/options.h"
 #include "options/parse.h"
@@ -12,9 +9,8 @@
 namespace rlock::cli {
 
 // Interprets a command line together with the environment and the configuration files, and starts the log.
-// `arguments`: the words of `parsed`, for a message that corrects them. Errors: usage, config; each names the option,
-// variable or setting.
-Result<Invocation> read_invocation(const Parsed& parsed, const std::vector<std::string>& arguments);
+// Errors: usage, config; each names the option, variable or setting.
+Result<Invocation> read_invocation(const Parsed& parsed);
 
 // The commit that this program was built from, with "-dirty" if files differed; empty if unknown, as in a release's
 // archive. src/cli/build_commit.cmake writes it at each build.
@@ -31,7 +27,7 @@ Result<int> execute(StatusOptions& options);
 Result<int> execute(ForceUnlockOptions& options);
 Result<int> execute(HistoryOptions& options);
 Result<int> execute(DoctorOptions& options);
-Result<int> execute(const ConfigOptions& options);
 Result<int> execute(LocalOptions& options);
+Result<int> execute(const PrintText& options);
 
 }  // namespace rlock::cli

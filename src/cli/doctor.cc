@@ -2,14 +2,13 @@
 // rlock doctor: checks whether a server is fit for locks, and whether this user may take them.
 #include <algorithm>
 
-#include "base/date.h"
+#include "base/clock.h"
 #include "base/log.h"
 #include "base/text.h"
 #include "cli/commands.h"
-#include "cli/self.h"
 #include "cli/server.h"
 #include "cli/server_checks.h"
-#include "lock/deadlock_watch.h"
+#include "lock/listing.h"
 #include "lock/tally.h"
 #include "redis/server_error.h"
 #include "show/json.h"
@@ -186,7 +185,7 @@ int status_of_all(const std::vector<Check>& checks) {
 
 struct ToAccept {
   redis::Client* client;
-  std::string life;  // which was shown
+  lock::EpochToAccept shown;
 };
 
 // Shows the epochs of all servers. Returns those that hold somebody back. Those that do not answer: see `silent`.
@@ -197,16 +196,20 @@ Result<std::vector<ToAccept>> servers_to_accept(lock::Servers& servers, millisec
     redis::Client& client = servers.client(i);
     const std::string where = escaped(client.address().display());
     if (client.address().slots) return fail(Error::Code::usage, where + ": a cluster has no epoch guard");
-    const auto life = lock::present_life(client, Until{}.at_most(exchange));
+    const auto shown = lock::mark_epoch(client, Until{}.at_most(exchange));
     const auto epoch = lock::read_epoch(client, Until{}.at_most(exchange));
-    if (!life || (!epoch && epoch.error().code != Error::Code::wrong_kind)) {
-      silent.push_back(life ? epoch.error() : life.error());
+    if (!shown || (!epoch && epoch.error().code != Error::Code::wrong_kind)) {
+      silent.push_back(shown ? epoch.error() : shown.error());
       continue;
     }
     const Check check = check_epoch(epoch, is_guarded(servers, i));
     RLOCK_TRY(print(where + ": " + check.seen + "\n"));
     const bool holds_nobody_back = epoch && *epoch && (*epoch)->current && !(*epoch)->back && !(*epoch)->at_once;
-    if (!holds_nobody_back) found.push_back({&client, *life});
+    if (holds_nobody_back) {
+      lock::forget_mark(client, Until{}.at_most(exchange));
+    } else {
+      found.push_back({&client, *shown});
+    }
   }
   return found;
 }
@@ -222,8 +225,8 @@ Result<int> accept_epochs(lock::Servers& servers, const DoctorOptions& options) 
                           "others."));
   if (!go_on) return print("unchanged\n", kNotAcquired);
   const std::string who = asker("rlock doctor --accept-epoch") + " at " + date_text(since_1970());
-  for (const auto& [client, life] : accepted) {
-    if (auto done = lock::accept_epoch(*client, life, who, Until{}.at_most(options.timeout)); !done) {
+  for (const auto& [client, shown] : accepted) {
+    if (auto done = lock::accept_epoch(*client, shown, who, Until{}.at_most(options.timeout)); !done) {
       silent.push_back(std::move(done).error());
       continue;
     }

@@ -3,12 +3,10 @@
 #include <algorithm>
 #include <utility>
 
-#include "base/duration.h"
+#include "base/clock.h"
 #include "base/log.h"
 #include "base/text.h"
 #include "cli/commands.h"
-#include "cli/near_names.h"
-#include "cli/self.h"
 #include "cli/server.h"
 #include "lock/history.h"
 #include "lock/listing.h"
@@ -22,7 +20,7 @@ namespace {
 // The holders, or only the one that --owner names. Other programs, and shells between acquire and release, cannot be
 // asked to stop.
 struct Holders {
-  std::vector<lock::OwnerId> asked, not_asked;
+  std::vector<lock::HolderView> asked, not_asked;
   bool all_ended = true;
 };
 
@@ -30,30 +28,38 @@ Holders holders_of(const lock::Status& status, const std::optional<lock::OwnerId
   Holders holders;
   for (const lock::HolderView& one : status.holders) {
     if (chosen && chosen->text() != one.owner) continue;
-    (one.who.listens && asks ? holders.asked : holders.not_asked).push_back(lock::OwnerId::as_stored(one.owner));
+    (one.who.listens && asks ? holders.asked : holders.not_asked).push_back(one);
     holders.all_ended = holders.all_ended && one.who.ended;
   }
   return holders;
 }
 
+const lock::HolderView* find(const lock::Status& status, const std::string& owner) {
+  const auto found = std::ranges::find(status.holders, owner, &lock::HolderView::owner);
+  return found == status.holders.end() ? nullptr : &*found;
+}
+
 bool all_shown(const lock::Status& status) { return status.number == static_cast<long long>(status.holders.size()); }
+
+std::unexpected<Error> unchanged(const lock::Status& status, const std::string& why) {
+  return fail(Error::Code::wrong_kind, status.name().display() + ": unchanged: " + why);
+}
 
 // The one that is meant may be among the holders that are not known.
 std::unexpected<Error> not_known(const lock::Status& status, const std::string& none) {
-  return fail(Error::Code::wrong_kind, status.name().display() + ": unchanged: only the first " +
-                                           std::to_string(status.holders.size()) + " of " +
-                                           std::to_string(status.number) + " holders are known, and " + none +
-                                           "; try again when there are fewer");
+  return unchanged(status, "only the first " + std::to_string(status.holders.size()) + " of " +
+                               std::to_string(status.number) + " holders are known, and " + none +
+                               "; try again when there are fewer");
 }
 
 // The owner of a slot; none: nobody has it. If the slots have names, a number is none of them, because the name of one
 // slot may be the number of another. Errors: wrong_kind, if its owner cannot be known.
 Result<std::optional<lock::OwnerId>> owner_of(const lock::Status& status, const std::string& slot) {
   if (status.names_hidden) {
-    return fail(Error::Code::wrong_kind, status.name().display() +
-                                             ": unchanged: the names of its slots cannot be read; give --owner instead "
-                                             "of --slot, or a user with the right to " +
-                                             escaped(status.name().pool_key()));
+    return unchanged(status,
+                     "the names of its slots cannot be read; give --owner instead of --slot, or a user with the "
+                     "right to " +
+                         escaped(status.name().pool_key()));
   }
   const bool named = !status.resources.empty();
   const long long number = whole_number(slot).value_or(-1);
@@ -83,68 +89,75 @@ Result<int> slot_not_held(const lock::Status& status, const std::string& slot) {
 
 class TakenLock {
  public:
-  // `string`: treat a string at the name as a lock. `exchange`: the time for each exchange with the servers.
-  TakenLock(lock::Servers& servers, const lock::LockName& name, bool string, milliseconds exchange)
-      : servers_(servers), name_(name), shown_(name.display()), string_(string), exchange_(exchange) {}
+  TakenLock(lock::Servers& servers, const ForceUnlockOptions& options)
+      : servers_(servers), options_(options), shown_(options.name().display()) {}
 
-  Result<lock::Status> look() const { return servers_->inspect(name_, end(), {.as_string = string_}); }
+  Result<lock::Status> look() const {
+    return servers_->inspect(options_.name(), end(), {.as_string = *options_.by_set});
+  }
 
   // Errors: wrong_kind, if it is not a lock.
   Result<void> expect_lock(const lock::Status& status) const {
-    const bool doubtful = !string_ && status.holder() && status.holder()->by_set;
+    const bool doubtful = !*options_.by_set && status.holder() && status.holder()->by_set;
     if (status.state != lock::Status::State::other_kind && !doubtful) return {};
     return not_ours(": not a lock, but " + status.other_kind.text() + "; rlock did not change it" +
                     (doubtful ? "; if it is a lock, give --protocol set" : ""));
   }
 
-  // Takes the lock from one of its holders.
-  Result<void> take_from(const lock::OwnerId& owner, const lock::Status& status, bool in_history) const {
+  // Takes the lock from one of its holders. False: a command has begun under this hold since `holder` was shown, so
+  // that stays as it is.
+  Result<bool> take_from(const lock::HolderView& holder, const lock::Status& status) const {
+    const std::string by = asker("rlock force-unlock");
+    const bool recorded = options_.history || holder.in_history;
     lock::HistoryNote note;
-    if (in_history) {
-      lock::PastHold past = past_of(status, owner);
-      past.by = asker("rlock force-unlock");
+    if (recorded) {
+      lock::PastHold past = past_of(status, lock::OwnerId::as_stored(holder.owner));
+      past.by = by;
       note = lock::note_of(past);
     }
-    const auto released = RLOCK_TRY(servers_->force_unlock(status.lock, owner, end(), in_history ? &note : nullptr));
-    if (!released.unwritten.empty()) {
-      log::warning(shown_ + ": the history could not be written: " + escaped(released.unwritten, 200));
-    }
-    if (!released.fault.empty()) log::warning(shown_ + ": waiters could not be told: " + escaped(released.fault, 200));
+    const auto released = RLOCK_TRY(servers_->force_unlock(status.lock, holder, by, end(), recorded ? &note : nullptr));
+    warn_of_trouble(shown_ + ": ", released);
     const bool alone = status.number == 1;
     switch (released.outcome) {
       case lock::ReleaseOutcome::other_owner:
         // One of several holders has released it.
-        if (!alone) return {};
-        return not_ours(": unchanged, because another owner has taken it in the meantime");
+        return alone ? not_ours(": unchanged, because another owner has taken it in the meantime") : Result<bool>(true);
       case lock::ReleaseOutcome::other_kind:
         return not_ours(": unchanged, because it has become " + released.instead.text());
-      case lock::ReleaseOutcome::free: return say(": has become free in the meantime");
+      case lock::ReleaseOutcome::changed: return false;
+      case lock::ReleaseOutcome::free: RLOCK_TRY(say(": has become free in the meantime")); return true;
       case lock::ReleaseOutcome::kept:
       case lock::ReleaseOutcome::released: break;
     }
-    return say(alone ? ": free" : ": taken away from " + escaped(owner.text(), 120));
+    RLOCK_TRY(say(alone ? ": free" : ": taken away from " + escaped(holder.owner, 120)));
+    return true;
   }
 
-  // Asks the owners to stop, at least once, until they have released the lock, their leases have expired, or the wait
-  // is over. `alone`: nobody else holds the lock. Returns the exit status.
-  Result<int> ask_to_stop(std::vector<lock::OwnerId> owners, bool alone, milliseconds wait) const {
+  // Asks the holders to stop, at least once, until they have released the lock, their leases have expired, or the wait
+  // is over. Takes away what a job has left to its owner (rlock run --owner). `alone`: nobody else holds the lock.
+  // Returns the exit status; none: as take_from().
+  Result<std::optional<int>> ask_to_stop(std::vector<lock::HolderView> holders, bool alone, milliseconds wait) const {
     constexpr milliseconds kLookAgain = 200ms;
     // A job starts to listen within a second of its grant.
     constexpr milliseconds kSilence = 2s;
     bool heard = false;
     TimePoint speak_at = BootClock::now() + kSilence;
     for (const Until over = Until{}.at_most(wait);; wait_for(-1, 0, over.at_most(kLookAgain))) {
-      if (RLOCK_TRY(ask_once(owners)) && !std::exchange(heard, true)) {
+      if (RLOCK_TRY(ask_once(holders)) && !std::exchange(heard, true)) {
         RLOCK_TRY(say(std::string(": the holder has been asked to stop") + (alone ? "" : ", if it listens") +
                       (wait > 0ms ? "; waiting for it" : "")));
       }
       const auto status = RLOCK_TRY(look());
-      std::erase_if(owners, [&](const lock::OwnerId& owner) { return !holds_still(status, owner); });
+      std::erase_if(holders, [&](const lock::HolderView& one) { return !holds_still(status, one.owner); });
       const char* const ended = heard && alone ? ": released\n" : ": the holder no longer has it\n";
-      if (owners.empty()) return print(shown_ + ended, kDone);
+      if (holders.empty()) return print(shown_ + ended, kDone);
+      for (const lock::HolderView& one : holders) {
+        const lock::HolderView* left = find(status, one.owner);
+        if (left && !left->who.listens && !RLOCK_TRY(take_from(one, status))) return std::nullopt;
+      }
       if (over.over()) break;
       if (heard || BootClock::now() < speak_at) continue;
-      RLOCK_TRY(report_silence(status, owners));
+      RLOCK_TRY(report_silence(status, holders));
       speak_at = TimePoint::max();
     }
     log::error(shown_ + ": still held after " + format_duration(wait) +
@@ -159,26 +172,26 @@ class TakenLock {
   Result<void> say(const std::string& what) const { return print(shown_ + what + "\n"); }
 
  private:
-  Until end() const { return Until{}.at_most(exchange_); }
+  Until end() const { return Until{}.at_most(options_.timeout); }
 
   // True if somebody has received it. All holders listen on one channel, and the server does not say who did.
-  Result<bool> ask_once(const std::vector<lock::OwnerId>& owners) const {
+  Result<bool> ask_once(const std::vector<lock::HolderView>& holders) const {
     bool heard = false;
-    for (const lock::OwnerId& owner : owners) {
-      heard |= RLOCK_TRY(servers_->ask_to_stop(name_, owner, asker("rlock force-unlock"), end())) > 0;
+    for (const lock::HolderView& one : holders) {
+      const auto id = lock::OwnerId::as_stored(one.owner);
+      heard |= RLOCK_TRY(servers_->ask_to_stop(options_.name(), id, asker("rlock force-unlock"), end())) > 0;
     }
     return heard;
   }
 
-  static bool holds_still(const lock::Status& status, const lock::OwnerId& owner) {
-    if (status.state != lock::Status::State::held) return false;
-    return !all_shown(status) || std::ranges::count(status.holders, owner.text(), &lock::HolderView::owner) > 0;
+  static bool holds_still(const lock::Status& status, const std::string& owner) {
+    return status.state == lock::Status::State::held && (!all_shown(status) || find(status, owner));
   }
 
-  Result<void> report_silence(const lock::Status& status, const std::vector<lock::OwnerId>& owners) const {
+  Result<void> report_silence(const lock::Status& status, const std::vector<lock::HolderView>& holders) const {
     std::optional<milliseconds> left;
     for (const lock::HolderView& one : status.holders) {
-      if (std::ranges::count(owners, one.owner, &lock::OwnerId::text) > 0) left = std::max(left, one.expires_in);
+      if (std::ranges::count(holders, one.owner, &lock::HolderView::owner) > 0) left = std::max(left, one.expires_in);
     }
     return say(": the holder does not answer" +
                (left ? "; its lease ends in " + rough_duration(*left) + " unless it renews" : "") +
@@ -186,10 +199,8 @@ class TakenLock {
   }
 
   lock::Servers& servers_;
-  const lock::LockName& name_;
-  const std::string shown_;
-  const bool string_;
-  const milliseconds exchange_;
+  const ForceUnlockOptions& options_;
+  const std::string shown_;  // the name
 };
 
 Result<bool> confirm(const lock::Status& status, const Holders& holders) {
@@ -204,33 +215,46 @@ Result<int> not_held(lock::Servers& servers, const lock::Status& status, millise
   const std::string name = status.name().display();
   if (!lock::is_known(servers, status, Until{}.at_most(exchange))) {
     log::error(name + ": not known on " + escaped(status.asked, 300) +
-               ": no lock, token, queue or history has this name" + near_name(servers, status.name(), exchange));
+               ": no lock, token, queue or history has this name");
     return kFree;
   }
   return print(name + ": not held\n", kDone);
 }
 
-}  // namespace
+// Whether another command has begun under the hold of one that would be asked to stop.
+bool another_began(const std::vector<lock::HolderView>& asked, const lock::Status& now) {
+  return std::ranges::any_of(asked, [&](const lock::HolderView& before) {
+    const lock::HolderView* one = find(now, before.owner);
+    const auto is_new = [&](const std::string& word) { return !before.begun.contains(word); };
+    return one && (one->holds > before.holds || std::ranges::any_of(split(one->begun, ' '), is_new));
+  });
+}
 
-Result<int> execute(ForceUnlockOptions& options) {
-  lock::Servers servers = RLOCK_TRY(client_for(options));
-  const TakenLock taken(servers, options.name(), *options.by_set, options.timeout);
+// Looks, asks, and takes the lock away. None: another job has begun under a hold that was shown.
+Result<std::optional<int>> look_and_take(lock::Servers& servers, const TakenLock& taken, ForceUnlockOptions& options) {
   const auto status = RLOCK_TRY(taken.look());
   RLOCK_TRY(taken.expect_lock(status));
-  if (status.state == lock::Status::State::free) return not_held(servers, status, options.timeout);
+  if (status.state == lock::Status::State::free) return RLOCK_TRY(not_held(servers, status, options.timeout));
   if (!options.slot.empty()) {
     options.owner = RLOCK_TRY(owner_of(status, options.slot));
-    if (!options.owner) return slot_not_held(status, options.slot);
+    if (!options.owner) return RLOCK_TRY(slot_not_held(status, options.slot));
   }
   const Holders holders = holders_of(status, options.owner, !options.now);
   if (holders.asked.empty() && holders.not_asked.empty()) {
-    if (!all_shown(status)) return not_known(status, in_quotes(options.owner->text()) + " is none of them");
-    return taken.not_ours(": unchanged: " + held_by(status));
+    if (!all_shown(status)) {
+      return not_known(status,
+                       options.owner ? in_quotes(options.owner->text()) + " is none of them" : "rlock took none");
+    }
+    return unchanged(status, held_by(status));
   }
   RLOCK_TRY(print(status_in_full(status)));
-  if (!options.yes && !RLOCK_TRY(confirm(status, holders))) return print("unchanged\n", kNotAcquired);
-
-  for (const lock::OwnerId& owner : holders.not_asked) RLOCK_TRY(taken.take_from(owner, status, options.history));
+  if (!options.yes) {
+    if (!RLOCK_TRY(confirm(status, holders))) return RLOCK_TRY(print("unchanged\n", kNotAcquired));
+    if (!holders.asked.empty() && another_began(holders.asked, RLOCK_TRY(taken.look()))) return std::nullopt;
+  }
+  for (const lock::HolderView& one : holders.not_asked) {
+    if (!RLOCK_TRY(taken.take_from(one, status))) return std::nullopt;
+  }
   if (!options.owner && !all_shown(status)) {
     log::error(options.name().display() + ": only the first " + std::to_string(status.holders.size()) + " of " +
                std::to_string(status.number) + " holders; run it again for the others");
@@ -238,7 +262,22 @@ Result<int> execute(ForceUnlockOptions& options) {
   }
   if (holders.asked.empty()) return kDone;
   const bool alone = status.number == static_cast<long long>(holders.asked.size());
-  return taken.ask_to_stop(holders.asked, alone, *options.wait);
+  return RLOCK_TRY(taken.ask_to_stop(holders.asked, alone, *options.wait));
+}
+
+}  // namespace
+
+Result<int> execute(ForceUnlockOptions& options) {
+  constexpr int kMostLooks = 10;
+  lock::Servers servers = RLOCK_TRY(client_for(options));
+  const TakenLock taken(servers, options);
+  for (int looks = 1; looks <= kMostLooks; ++looks) {
+    if (const auto status = RLOCK_TRY(look_and_take(servers, taken, options))) return *status;
+    log::warning(options.name().display() +
+                 ": unchanged, because another command has begun to use this lock meanwhile");
+  }
+  log::error(options.name().display() + ": one command after the other uses it; try again, or stop them first");
+  return kNotAcquired;
 }
 
 }  // namespace rlock::cli

@@ -1,18 +1,21 @@
 // SPDX-License-Identifier: MIT
-// Reads the options of a command line, and the version.
-#include <algorithm>
+// Reads the options of a command line; their list for rlock config, and the version.
 #include <cstdlib>
 #include <string_view>
 
 #include "base/log.h"
 #include "base/text.h"
 #include "cli/commands.h"
+#include "options/option_values.h"
 #include "options/passwords.h"
 #include "options/settings.h"
+#include "redis/address.h"
 #include "redis/reply.h"
 #include "redis/resolve.h"
 #include "redis/tls.h"
 #include "show/json.h"
+#include "show/print.h"
+#include "show/terminal.h"
 
 namespace rlock::cli {
 namespace {
@@ -36,11 +39,11 @@ Result<void> fill(CommonOptions& options, std::span<const OptionSpec> rows, cons
 
 Result<CommonOptions> read_common(const Settings& settings) {
   CommonOptions common;
-  for (const auto& [url, source, former] : settings.addresses_with_password()) {
+  for (const auto& [url, source] : settings.addresses_with_password) {
     common.configured_urls.push_back({Secret(url), source});
   }
-  common.config_for_command = settings.config_for_command();
-  common.profile_for_command = settings.profile_for_command();
+  common.config_for_command = settings.config_for_command;
+  common.profile_for_command = settings.profile_for_command;
   RLOCK_TRY(fill(common, common_options(), settings));
   for (const OptionSpec& row : common_options()) {
     const Setting* said = row.name().starts_with("tls-") ? settings.find(row) : nullptr;
@@ -65,76 +68,75 @@ void start_early_log(const Parsed& parsed) {
 }
 
 // Logs each effective option and its source. Texts, addresses and owner ids may be secrets.
-void report(std::span<const OptionSpec> rows, const Settings& settings) {
-  for (const OptionSpec& row : rows) {
-    const Setting* said = settings.find(row);
+void report(const SubcommandSpec* spec, const Settings& settings) {
+  for (const OptionSpec* option : options_of(spec)) {
+    const Setting* said = settings.find(*option);
     if (!said) continue;
-    const bool secret = row.value == "URL" || row.may_be_secret();
+    const bool secret = option->value == "URL" || option->may_be_secret();
     const std::string value = secret ? "given" : escaped(said->text, 200);
-    log::debug("option " + std::string(row.name()) + ": " + value + ", from " + said->source.text());
+    log::debug("option " + std::string(option->name()) + ": " + value + ", from " + said->source.text());
   }
-}
-
-// --server-timeout was once called --timeout, which in other programs limits the whole wait.
-void warn_of_long_timeout(const CommonOptions& common, const Settings& settings) {
-  for (const OptionSpec& row : common_options()) {
-    const Setting* said = row.former.empty() ? nullptr : settings.find(row);
-    if (!said || !said->former || common.timeout <= 1min) continue;
-    log::warning(said->source.text() +
-                 ": this is the time for one exchange with the server; use --wait to limit the wait, or "
-                 "--server-timeout if you mean one exchange");
-  }
-}
-
-// REQUIRES: it is not a PrintText.
-CommonOptions& common_of(Invocation& invocation) {
-  return std::visit(
-      [](auto& options) -> CommonOptions& {
-        if constexpr (std::derived_from<std::remove_reference_t<decltype(options)>, CommonOptions>) {
-          return options;
-        } else {
-          std::unreachable();
-        }
-      },
-      invocation);
 }
 
 Result<void> fill(Invocation& invocation, const SubcommandSpec& spec, const Settings& settings) {
-  for (const auto& part : spec.parts) RLOCK_TRY(fill(common_of(invocation), part, settings));
+  CommonOptions& options = std::visit([](CommonOptions& one) -> CommonOptions& { return one; }, invocation);
+  for (const auto& part : spec.parts) RLOCK_TRY(fill(options, part, settings));
   return {};
 }
 
-// Also parses the settings of all other subcommands, to find errors.
-Result<void> show_settings(ConfigOptions& options, const Settings& settings) {
+// The text of `rlock config`: the settings of all subcommands, in the order of the table, with the effective passwords
+// after the address. Texts that may be secret are not shown. Also parses the settings, to find errors.
+Result<std::string> settings_text(const Settings& settings, const CommonOptions& common) {
   for (const SubcommandSpec& spec : subcommands()) {
     if (!spec.blank) continue;
     Invocation scratch = spec.blank({});
     RLOCK_TRY(fill(scratch, spec, settings));
   }
-  options.settings = RLOCK_TRY(shown_settings(settings, options));
-  return {};
+  constexpr const char *kHidden = "(not shown)", *kSentinel = "RLOCK_SENTINEL_PASSWORD";
+  std::string text;
+  const auto add = [&](std::string_view name, const std::string& value, const Source& source) {
+    text += line_of({std::string(name), value.empty() ? "-" : escaped(value), source.text()}, {23, 35, 0}, {}) + "\n";
+  };
+  for (const OptionSpec* option : all_settings()) {
+    const Setting* said = settings.find(*option);
+    const Source source = said ? said->source : Source{};
+    std::string value = said ? said->text : option->value.empty() ? "false" : option->default_text();
+    if (!said && option == &config_option()) value = joined(settings.files, " ");  // the usual ones that exist
+    if (option != &url_option()) {
+      add(option->name(), said && option->may_be_secret() ? kHidden : value, source);
+      continue;
+    }
+    const auto addresses = RLOCK_TRY(read_as(redis::parse_addresses, {value, source}));
+    std::vector<std::string> servers;
+    for (const redis::Address& one : addresses) servers.push_back(one.display());
+    add(option->name(), joined(servers, " "), source);
+    const auto from = source_of_passwords(common, addresses);
+    add("password", from ? kHidden : "", from.value_or(Source{}));
+    if (is_set(kSentinel)) add("sentinel-password", kHidden, {Source::Kind::variable, kSentinel});
+  }
+  return text;
 }
 
 }  // namespace
 
-Result<Invocation> read_invocation(const Parsed& parsed, const std::vector<std::string>& arguments) {
+Result<int> execute(const PrintText& options) { return print(options.text, kDone); }
+
+Result<Invocation> read_invocation(const Parsed& parsed) {
   start_early_log(parsed);
   if (parsed.error) return std::unexpected(*parsed.error);
-  if (!parsed.subcommand) return PrintText{parsed.version ? version_text() : parsed.text};
+  if (!parsed.subcommand) return PrintText{{}, parsed.version ? version_text() : parsed.text};
   const Settings settings = RLOCK_TRY(Settings::load(parsed));
   CommonOptions common = RLOCK_TRY(read_common(settings));
   start_log(common);
   warn_of_unknown_variables();
-  warn_of_long_timeout(common, settings);
-  report(common_options(), settings);
-  for (const auto& part : parsed.subcommand->parts) report(part, settings);
+  report(parsed.subcommand, settings);
 
   Invocation invocation = parsed.subcommand->blank(std::move(common));
   // First, because without -- the command's options look like ours.
-  RLOCK_TRY(read_words(invocation, parsed, arguments));
+  RLOCK_TRY(read_words(invocation, parsed));
   RLOCK_TRY(fill(invocation, *parsed.subcommand, settings));
-  RLOCK_TRY(complete(invocation));
-  if (auto* config = std::get_if<ConfigOptions>(&invocation)) RLOCK_TRY(show_settings(*config, settings));
+  RLOCK_TRY(complete(invocation, parsed));
+  if (auto* config = std::get_if<PrintText>(&invocation)) config->text = RLOCK_TRY(settings_text(settings, *config));
   return invocation;
 }
 

@@ -12,15 +12,13 @@
 #include "base/text.h"
 #include "cli/acquisition.h"
 #include "cli/commands.h"
-#include "cli/self.h"
 #include "cli/server.h"
 #include "lock/successes.h"
 #include "options/passwords.h"
 #include "options/settings.h"
 #include "run/frontend.h"
-#include "run/guards.h"
 #include "show/json.h"
-#include "show/shell.h"
+#include "show/print.h"
 #include "show/status.h"
 
 namespace rlock::cli {
@@ -56,15 +54,18 @@ std::vector<std::string> server_variables(const CommonOptions& options, const st
     if (from->kind == PasswordFrom::Kind::command) set("RLOCK_PASSWORD_COMMAND", from->text);
   }
   if (options.sentinel_password_file) set_file("RLOCK_SENTINEL_PASSWORD_FILE", *options.sentinel_password_file);
+  if (options.sentinel_user) set("RLOCK_SENTINEL_USER", options.sentinel_user);
   if (options.config_for_command) set_file("RLOCK_CONFIG", *options.config_for_command);
   set("RLOCK_PROFILE", options.profile_for_command);
   const auto over_tls = std::ranges::find_if(addresses, [](const auto& one) { return one.server.tls.has_value(); });
   if (over_tls == addresses.end()) return all;
   const redis::TlsSettings& tls = *over_tls->server.tls;
-  const std::pair<const char*, const std::string&> files[] = {
-      {"RLOCK_TLS_CA", tls.ca}, {"RLOCK_TLS_CERT", tls.certificate}, {"RLOCK_TLS_KEY", tls.key}};
-  for (const auto& [variable, file] : files) {
-    if (!file.empty()) set(variable, file);
+  const std::pair<const char*, const std::string&> texts[] = {{"RLOCK_TLS_CA", tls.ca},
+                                                              {"RLOCK_TLS_CERT", tls.certificate},
+                                                              {"RLOCK_TLS_KEY", tls.key},
+                                                              {"RLOCK_TLS_SERVER_NAME", tls.server_name}};
+  for (const auto& [variable, text] : texts) {
+    if (!text.empty()) set(variable, text);
   }
   set("RLOCK_TLS_INSECURE", tls.insecure ? "true" : "false");
   return all;
@@ -84,6 +85,22 @@ void add_slots(const lock::Mode& mode, const HoldTexts& texts, std::vector<std::
   }
 }
 
+// Variables of systemd that are meant for the process with that pid. It started rlock for the command.
+constexpr std::string_view kForOnePid[] = {"LISTEN_PID", "WATCHDOG_PID", "SYSTEMD_EXEC_PID"};
+
+// Removes those that are meant for us. Returns their names.
+std::vector<std::string> take_own_pid(std::vector<std::string>& environment) {
+  std::vector<std::string> names;
+  for (const std::string_view name : kForOnePid) {
+    if (std::erase(environment, std::string(name) + "=" + std::to_string(getpid())) > 0) names.emplace_back(name);
+  }
+  // The same as LISTEN_PID in another form; it may be missing.
+  if (std::ranges::find(names, "LISTEN_PID") != names.end()) {
+    std::erase_if(environment, [](const std::string& one) { return one.starts_with("LISTEN_PIDFDID="); });
+  }
+  return names;
+}
+
 run::Command command_for(const RunOptions& options, std::vector<std::string> variables,
                          const std::vector<lock::Hold>& holds) {
   const HoldTexts texts = hold_texts(holds);
@@ -95,7 +112,9 @@ run::Command command_for(const RunOptions& options, std::vector<std::string> var
   }
   std::vector<std::string> late_variables = {"RLOCK_TOKEN=" + texts.tokens};
   add_slots(options.mode, texts, variables, late_variables);
-  return {options.command, environment_without_secrets(std::move(variables)), std::move(late_variables)};
+  run::Command command{options.command, environment_without_secrets(std::move(variables)), std::move(late_variables)};
+  command.with_own_pid = take_own_pid(command.environment);
+  return command;
 }
 
 run::Job::Borrowed borrowed_for(const RunOptions& options) {
@@ -103,33 +122,36 @@ run::Job::Borrowed borrowed_for(const RunOptions& options) {
   return !options.owner ? no : options.release ? released : kept;
 }
 
+// What to write instead of a program that was not found; "" if nothing is likely.
+std::string hint_for(const std::string& program, const std::string& folder) {
+  const bool is_path = program.contains('/');
+  if (!is_path && access((folder + "/" + program).c_str(), X_OK) == 0) return "; write ./" + escaped(program, 200);
+  return is_path && !program.contains(' ') ? "" : "; what only a shell can run needs -c TEXT";
+}
+
 Ending ending_of(const run::JobEnd& end, const std::string& program, const run::Inherited& inherited) {
   using Kind = run::JobEnd::Kind;
   const std::string_view word = run::word(end.kind);
   const std::string shown = escaped(program, 200);
   switch (end.kind) {
-    case Kind::exited: return {word, end.value};
-    case Kind::signalled: return {word, 128 + end.value, end.value};
-    case Kind::lost: return {word, kLost};
-    case Kind::timed_out: return {word, kTimedOut};
-    case Kind::hook_failed: return {word, kConfig};
+    case Kind::signalled: return {word, end.status(), end.value};
     case Kind::not_found: {
-      const std::string why = run::missing_interpreter(program, inherited.folder().path());
-      log::error(shown + ": " + (why.empty() ? "command not found" : "cannot be executed: " + why));
-      return {word, kNotFound};
+      const std::string& folder = inherited.folder().path();
+      const std::string why = run::missing_interpreter(program, folder);
+      log::error(shown + ": " +
+                 (why.empty() ? "command not found" + hint_for(program, folder) : "cannot be executed: " + why));
+      break;
     }
-    case Kind::not_executable:
-      log::error(shown + ": cannot be executed: " + errno_text(end.value));
-      return {word, kNotExecutable};
-    case Kind::system_refused: return {word, kSystem};
-    case Kind::none: break;
+    case Kind::not_executable: log::error(shown + ": cannot be executed: " + errno_text(end.value)); break;
+    default: break;
   }
-  return {word, kInternal};
+  return {word, end.status()};
 }
 
 Ending not_acquired(const lock::Acquired& refusal, int conflict_status) {
-  const bool deadlock = refusal.outcome == lock::Acquired::Outcome::deadlock;
-  return {.result = "not-acquired", .status = status_of(refusal, conflict_status), .why = deadlock ? refusal.by : ""};
+  return {.result = "not-acquired",
+          .status = status_of(refusal, conflict_status),
+          .why = is_deadlock(refusal) ? refusal.by : ""};
 }
 
 // What is to run only once, by the servers' clock; none: it always runs.
@@ -146,12 +168,24 @@ Result<std::optional<lock::Once>> once_of(const RunOptions& options, lock::Serve
 // A month, and as long again for jobs that have waited since then.
 constexpr milliseconds kRememberPeriod = std::chrono::days(62);
 
-void report_success(const RunOptions& options, const lock::Acquired& found) {
+// Two jobs that share a name share its successes, so that the second would silently never run.
+bool is_another_job(const lock::HolderInfo& one, const lock::HolderInfo& other) {
+  return one.command != lock::shortened(other.command) || one.user != lock::shortened(other.user);
+}
+
+void report_success(const RunOptions& options, const lock::Acquired& found, const lock::HolderInfo& self) {
   const std::string what = options.once ? escaped(*options.once, 100) + " has already succeeded"
                                         : "it has already succeeded " + options.once_per->now();
-  log::write(options.once_status == 0 ? log::Level::debug : log::Level::error,
-             options.names.front().display() + ": not run: " + what +
-                 (found.success ? ", " + success_text(*found.success, found.ago) : ""));
+  const std::string text = options.names.front().display() + ": not run: " + what +
+                           (found.success ? ", " + success_text(*found.success, found.ago) : "");
+  if (found.success && is_another_job(found.success->who, self)) {
+    log::warning(text + "; this is " + escaped(self.user, 100) + "'s " + escaped(self.command, 100) +
+                 ": if it is another job, give it a name of its own");
+  } else if (options.once_status == 0) {
+    log::notice(text);
+  } else {
+    log::error(text);
+  }
 }
 
 // A long function, so that the whole path of a job, and the use of each option, is visible in one place.
@@ -166,10 +200,7 @@ Result<Ending> run_under_lock(RunOptions& options, const run::Inherited& inherit
   if (options.renew) self.renewal = options.timing.lease;
   // The server keeps the lock for --min-hold even if all guards are killed at once.
   const milliseconds lease = std::max(options.timing.lease, options.min_hold);
-  Acquisition acquisition = acquisition_for(options, self, lease, options.timing.renew_at, signals.fd(), options.owner);
   const auto once = RLOCK_TRY(once_of(options, servers, signals.fd()));
-  acquisition.requests.front().once = once;
-  if (once) acquisition.records_refusal = true;
   const std::vector<std::string> variables = server_variables(options, servers.addresses());
   const milliseconds remember = options.once ? options.remember.value_or(options.kRemember) : kRememberPeriod;
   const auto job_for = [&](const std::vector<lock::Hold>& holds) {
@@ -195,16 +226,17 @@ Result<Ending> run_under_lock(RunOptions& options, const run::Inherited& inherit
   };
 
   run::GuardsAhead guards;
-  acquisition.policy.at_front = [&](const lock::Hold& expected, const std::function<void()>& disconnect) {
+  const auto start_guards = [&](const lock::Hold& expected, const std::function<void()>& disconnect) {
     if (guards.are_missing(expected)) guards.start(job_for({expected}), servers, signals, disconnect);
   };
-  const lock::Taken taken = RLOCK_TRY(acquire_and_report(servers, acquisition, events));
+  const Wanted wanted{self, lease, options.timing.renew_at, signals.fd(), options.owner, once, start_guards};
+  const lock::Taken taken = RLOCK_TRY(acquire_and_report(servers, options, wanted, events));
   const std::vector<lock::Hold>& holds = taken.holds;
   if (taken.refusal.outcome == lock::Acquired::Outcome::succeeded) {
-    report_success(options, taken.refusal);
+    report_success(options, taken.refusal, self);
     return Ending{"already-succeeded", options.once_status};
   }
-  if (holds.empty()) return not_acquired(taken.refusal, options.wait.conflict_status);
+  if (holds.empty()) return not_acquired(taken.refusal, options.conflict_status);
   const auto waited = std::chrono::duration_cast<milliseconds>(BootClock::now() - begun);
   for (const lock::Hold& hold : holds) events.acquired(hold, waited);
 

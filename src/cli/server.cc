@@ -2,10 +2,7 @@
 #include "cli/server.h"
 
 #include <string.h>
-#include <unistd.h>
 
-#include <algorithm>
-#include <cerrno>
 #include <cstdlib>
 #include <filesystem>
 
@@ -14,7 +11,9 @@
 #include "base/trust.h"
 #include "options/passwords.h"
 #include "options/trusted_file.h"
-#include "run/daemon.h"
+#include "redis/reply.h"
+#include "redis/server_info.h"
+#include "verbs/epoch.h"
 
 namespace rlock::cli {
 namespace {
@@ -25,11 +24,6 @@ void hide_password(char* urls) {
     const std::string_view password = redis::secret_in(url);
     if (!password.empty()) std::fill_n(urls + (password.data() - urls), password.size(), '*');
   }
-}
-
-std::optional<Secret> configured_password(const CommonOptions& options, const redis::Address& address) {
-  const ConfiguredUrl* configured = configured_for(options, address);
-  return configured ? redis::parse_address(configured->url.text())->server.password : std::nullopt;
 }
 
 // "5ed36f99.0"
@@ -87,7 +81,8 @@ Result<void> add_tls(redis::Endpoint& endpoint, const CommonOptions& options) {
   } else {
     RLOCK_TRY(check_tls_file("--tls-key", tls.key, true));
   }
-  endpoint.tls = redis::TlsSettings{absolute(tls.ca), absolute(tls.certificate), absolute(tls.key), tls.insecure};
+  endpoint.tls =
+      redis::TlsSettings{absolute(tls.ca), absolute(tls.certificate), absolute(tls.key), tls.insecure, tls.server_name};
   return {};
 }
 
@@ -109,69 +104,47 @@ Result<void> check_quorum(const std::vector<redis::Address>& addresses) {
   }
   for (auto one = addresses.begin(); one != addresses.end(); ++one) {
     const std::string shown = escaped(one->display());
-    if (one->server.kind == redis::Endpoint::Kind::local) {
-      return bad(shown + ": a private server of this host cannot be part of a quorum");
-    }
-    if (one->kind == redis::Address::Kind::cluster) {
-      return bad(shown + ": a cluster cannot be part of a quorum, because each server of a quorum must keep all locks");
-    }
-    if (one->kind == redis::Address::Kind::sentinel) {
-      return bad(shown +
-                 ": a master behind Sentinels cannot be part of a quorum, because a replica that replaces it may lack "
-                 "some of its locks");
-    }
-    if (std::any_of(addresses.begin(), one, [&](const auto& other) { return other.display() == one->display(); })) {
-      return bad(shown + " is given twice, but each server has one vote");
-    }
+    const bool twice =
+        std::any_of(addresses.begin(), one, [&](const auto& other) { return other.display() == one->display(); });
+    const std::string why =
+        one->server.kind == redis::Endpoint::Kind::local ? ": a private server of this host cannot be part of a quorum"
+        : one->kind == redis::Address::Kind::cluster
+            ? ": a cluster cannot be part of a quorum, because each server of a quorum must keep all locks"
+        : one->kind == redis::Address::Kind::sentinel ? ": a master behind Sentinels cannot be part of a quorum, "
+                                                        "because a replica that replaces it may lack some "
+                                                        "of its locks"
+        : twice                                       ? " is given twice, but each server has one vote"
+                                                      : "";
+    if (!why.empty()) return bad(shown + why);
   }
   return {};
 }
 
 Result<std::vector<redis::Address>> parse_addresses(const CommonOptions& options) {
-  std::vector<redis::Address> addresses;
-  for (const std::string_view url : redis::split_addresses(options.url.text())) {
-    auto address = redis::parse_address(url);
-    if (!address) return std::unexpected(blame(std::move(address).error(), options.url_source));
-    addresses.push_back(*std::move(address));
-  }
-  if (auto fine = check_quorum(addresses); !fine) {
-    return std::unexpected(blame(std::move(fine).error(), options.url_source));
-  }
-  return addresses;
+  auto addresses = redis::parse_addresses(options.url.text());
+  auto fine = addresses ? check_quorum(*addresses) : Result<void>();
+  if (!fine) addresses = std::unexpected(std::move(fine).error());
+  return addresses ? addresses : std::unexpected(blame(std::move(addresses).error(), options.url_source));
 }
 
 Result<std::vector<redis::Address>> addresses_for(CommonOptions& options, int interrupt) {
   auto parsed = parse_addresses(options);
   if (char* variable = std::getenv("RLOCK_URL")) hide_password(variable);
-  std::vector<std::optional<Secret>> configured;
-  for (const redis::Address& address : parsed.value_or(std::vector<redis::Address>{})) {
-    configured.push_back(configured_password(options, address));
-  }
   options.url.wipe();
-  for (ConfiguredUrl& one : options.configured_urls) one.url.wipe();
   auto addresses = RLOCK_TRY(std::move(parsed));
   if (options.url_source.on_command_line() &&
       std::ranges::any_of(addresses, [](const auto& one) { return one.server.password.has_value(); })) {
     log::warning("a password on the command line can be seen by other users; use --password-file or RLOCK_PASSWORD");
   }
   RLOCK_TRY(check_tls_options(addresses, options));
-  const CommonPasswords common =
-      RLOCK_TRY(common_passwords(options, addresses.front(), addresses.size() > 1, interrupt));
-  for (std::size_t i = 0; i < addresses.size(); ++i) {
-    redis::Endpoint& server = addresses[i].server;
-    RLOCK_TRY(add_password(server, options, configured[i], common));
-    RLOCK_TRY(add_sentinel_password(addresses[i], options, common));
-    RLOCK_TRY(add_tls(server, options));
-    if (server.kind == redis::Endpoint::Kind::local && server.path.empty()) {
-      server.path = RLOCK_TRY(redis::LocalServer::own_folder());
+  RLOCK_TRY(add_passwords(addresses, options, interrupt));
+  for (redis::Address& address : addresses) {
+    RLOCK_TRY(add_tls(address.server, options));
+    if (address.server.kind == redis::Endpoint::Kind::local && address.server.path.empty()) {
+      address.server.path = RLOCK_TRY(redis::LocalServer::own_folder());
     }
   }
   return addresses;
-}
-
-// The server needs only its address. Without --config, it might fail because of a file that its caller does not use.
-Result<UniqueFd> launch_server(const std::string& url, const std::string& log_path) {
-  return run::launch_daemon({"rlock", "local", "serve", "--url", url, "--config", "/dev/null"}, log_path);
 }
 
 // With the default address, each host uses its own server, so jobs on different hosts do not exclude each other. That
@@ -187,17 +160,32 @@ void warn_of_default_server(const CommonOptions& options, bool takes_locks) {
                ", or by url = \"redis://HOST\" in /etc/rlock/rlock.toml");
 }
 
-Result<lock::Servers> servers_for(CommonOptions& options, int interrupt, bool takes_locks,
-                                  std::optional<bool> guard = {}) {
+constexpr milliseconds kTimeToSay = 100ms;
+
+// The path of the private server that runs; "" if it does not say so, or if others could change it.
+std::string program_of(redis::Connection& server, const Until& until) {
+  const auto sent = server.send({"INFO", "server"}, until);
+  const auto reply = sent ? server.receive(until) : std::unexpected(sent.error());
+  const std::string path = redis::ServerInfo(reply ? reply->as_text() : "").text("executable");
+  return !path.empty() && only_ours_to_lead_to(path) && only_ours_to_change(path) ? path : "";
+}
+
+// `naming`: these options, if they name locks.
+Result<lock::Servers> servers_for(CommonOptions& options, const NamingOptions* naming, int interrupt,
+                                  bool takes_locks = false) {
+  const std::optional<bool> guard = naming ? naming->epoch_guard : std::nullopt;
   warn_of_default_server(options, takes_locks);
   std::vector<redis::Address> addresses = RLOCK_TRY(addresses_for(options, interrupt));
-  for (const redis::Address& address : addresses) {
+  for (redis::Address& address : addresses) {
     if (address.server.has_password() || address.sentinel.has_password()) keep_memory_private();
     log::debug("server " + escaped(address.display()) + ", from " +
                (options.url_source.is_default() ? "the default" : options.url_source.text()));
     if (address.server.kind == redis::Endpoint::Kind::local) {
       const Until until = Until{TimePoint::max(), interrupt}.at_most(options.timeout);
-      RLOCK_TRY(redis::LocalServer(address.server.path).ensure(launch_server, until));
+      address.server.new_data = redis::format_command(lock::first_epoch());
+      RLOCK_TRY(redis::LocalServer(address.server.path).prepare());
+      auto there = RLOCK_TRY(redis::Connection::open(address.server, until));
+      address.server.program = program_of(there, until.at_most(kTimeToSay));
     }
   }
   if (guard.value_or(false) && addresses.front().kind == redis::Address::Kind::cluster) {
@@ -205,34 +193,30 @@ Result<lock::Servers> servers_for(CommonOptions& options, int interrupt, bool ta
                                         ": a cluster has no epoch guard, because a script reaches only the keys of one "
                                         "hash slot; use --wait-replicas instead");
   }
-  return lock::Servers(std::move(addresses), guard);
-}
-
-Result<lock::Servers> named_servers_for(NamingOptions& options, int interrupt, bool takes_locks) {
-  lock::Servers servers = RLOCK_TRY(servers_for(options, interrupt, takes_locks, options.epoch_guard));
+  lock::Servers servers(std::move(addresses), guard);
   constexpr std::size_t kMost = 200;  // keep CLIENT LIST readable
   std::string name = "rlock:";
-  for (const lock::LockName& lock : options.names) {
+  for (const lock::LockName& lock : naming ? naming->names : std::vector<lock::LockName>{}) {
     if (name.size() > kMost) break;
     name += (name.ends_with(':') ? "" : ",") + redis::percent_encoded(lock.text()).substr(0, kMost);
   }
-  servers.call_themselves(name);
+  if (naming) servers.call_themselves(name);
   return servers;
 }
 
 }  // namespace
 
 Result<lock::Servers> client_for(CommonOptions& options, int interrupt) {
-  return servers_for(options, interrupt, false);
+  return servers_for(options, nullptr, interrupt);
 }
 
 Result<lock::Servers> client_for(NamingOptions& options, int interrupt) {
-  return named_servers_for(options, interrupt, false);
+  return servers_for(options, &options, interrupt);
 }
 
 Result<lock::Servers> client_for(LockingOptions& options, int interrupt) {
-  lock::Servers servers = RLOCK_TRY(named_servers_for(options, interrupt, true));
-  if (!options.wait.eviction) servers.refuse_eviction();
+  lock::Servers servers = RLOCK_TRY(servers_for(options, &options, interrupt, true));
+  if (!options.eviction) servers.refuse_eviction();
   return servers;
 }
 
@@ -257,6 +241,27 @@ Error with_advice(Error error, const CommonOptions& options) {
 
 void hide_passwords(int argc, char** argv) {
   for (int i = 1; i < argc && std::string_view(argv[i]) != "--"; ++i) hide_password(argv[i]);
+}
+
+lock::AncestorLocks held_by_ancestors() {
+  const char* held = std::getenv("RLOCK_HELD");
+  return lock::AncestorLocks::parse(held ? held : "");
+}
+
+lock::HolderInfo describe_self(std::string command, const LockingOptions& options) {
+  char host[256] = "";
+  gethostname(host, sizeof host - 1);
+  const auto account = account_of(geteuid());
+  return {.host = host,
+          .user = account ? account->name : std::to_string(geteuid()),
+          .command = std::move(command),
+          .reason = options.reason,
+          .pid = getpid()};
+}
+
+std::string asker(std::string_view with) {
+  const lock::HolderInfo self = describe_self("");
+  return self.user + "@" + self.host + " (" + std::string(with) + ")";
 }
 
 }  // namespace rlock::cli

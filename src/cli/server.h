@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Finds the servers of the options, with their passwords.
+// Finds the servers of the options, with their passwords; and how this process appears to others.
 #pragma once
 
 #include "base/error.h"
@@ -13,7 +13,7 @@ namespace rlock::cli {
 // each connection, and the terminal once; options/passwords.h lists the other places. Removes passwords from the
 // environment, wipes the addresses of the options, and makes our memory unreadable for other processes of the user.
 // Starts a local: server if necessary. Errors: usage or config (an invalid address, a password file that others can
-// read, no terminal), interrupted, those of LocalServer::ensure. Warns if no server was named under sudo, which removes
+// read, no terminal), interrupted, those of LocalServer. Warns if no server was named under sudo, which removes
 // RLOCK_URL.
 Result<lock::Servers> client_for(CommonOptions& options, int interrupt = -1);
 // The same, and shows the names of the locks in CLIENT LIST.
@@ -30,5 +30,13 @@ Error with_advice(Error error, const CommonOptions& options);
 
 // Overwrites the passwords in addresses on the command line, which ps(1) shows to everybody.
 void hide_passwords(int argc, char** argv);
+
+// With what the user says about the hold, if there are `options`.
+lock::HolderInfo describe_self(std::string command, const LockingOptions& options = {});
+// For a holder that is asked to stop: "alice@ci-7 (with)".
+std::string asker(std::string_view with);
+
+// The locks that this process runs under, from RLOCK_HELD.
+lock::AncestorLocks held_by_ancestors();
 
 }  // namespace rlock::cli

@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: MIT
 #include "cli/server_checks.h"
 
-#include <algorithm>
 #include <charconv>
 #include <cstdio>
 #include <cstdlib>
 
-#include "base/duration.h"
+#include "base/clock.h"
 #include "base/text.h"
 #include "verbs/lease.h"
 
@@ -213,11 +212,11 @@ Check check_epoch(const Result<std::optional<lock::Epoch>>& epoch, bool guarded)
             ""};
   }
   const lock::Epoch& now = **epoch;
-  if (now.back) return {Verdict::warn, name, why_held_back(*now.back), std::string(accept)};
+  if (now.back) return {Verdict::warn, name, who_waits(*now.back), std::string(accept)};
   if (!now.current) {
     return {Verdict::warn, name,
-            "the server was restarted or failed over, and no job has asked for a lock since; the first one may wait "
-            "until forgotten leases are over",
+            "the server was restarted or failed over, and no job with the epoch guard has asked for a lock since; the "
+            "first one may wait until forgotten leases are over",
             std::string(accept)};
   }
   const std::string longest = ", longest lease " + format_duration(now.longest);

@@ -2,11 +2,6 @@
 // Evaluates facts about a server that cli/doctor.cc has collected.
 #pragma once
 
-#include <span>
-#include <string>
-#include <string_view>
-#include <vector>
-
 #include "lock/deadlock.h"
 #include "redis/server_info.h"
 #include "redis/tls.h"

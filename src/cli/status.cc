@@ -1,41 +1,233 @@
 // SPDX-License-Identifier: MIT
-// rlock status: shows who holds which locks.
+// rlock status and rlock history: who holds which locks, and who has held them. They share the page of --html.
 #include <unistd.h>
 
 #include <algorithm>
+#include <functional>
 #include <map>
 #include <set>
 #include <string>
+#include <utility>
 
-#include "base/duration.h"
+#include "base/clock.h"
+#include "base/error.h"
 #include "base/log.h"
 #include "base/text.h"
+#include "base/wait.h"
 #include "cli/commands.h"
-#include "cli/look.h"
-#include "cli/near_names.h"
-#include "cli/page.h"
 #include "cli/server.h"
+#include "lock/history.h"
 #include "lock/listing.h"
 #include "lock/read_history.h"
 #include "lock/servers.h"
 #include "lock/successes.h"
+#include "show/history.h"
 #include "show/json.h"
 #include "show/print.h"
 #include "show/status.h"
+#include "verbs/epoch.h"
 
 namespace rlock::cli {
 namespace {
 
 using State = lock::Status::State;
 
+struct Question {
+  std::vector<lock::LockName> names;  // empty: all locks
+  bool strings = false;               // treat strings at these names as locks
+  bool if_known = false;              // look up whether the names have ever been used
+  milliseconds exchange{};
+  bool epochs = false;     // ask for the epochs of the servers, too
+  bool deadlocks = false;  // and look at locks around, for jobs that wait for each other
+  bool successes = false;  // and for what is remembered of jobs that run once, of named locks
+};
+
+// The locks that look() does not have: the user has no right to them, or they do not fit.
+struct Unseen {
+  std::size_t refused = 0;
+  lock::LeftOut left_out;
+};
+
+// None for servers of a cluster, and for those that do not answer.
+lock::Answers<std::optional<lock::Epoch>> epochs_of(lock::Servers& servers, milliseconds exchange, const Until& until) {
+  const auto ask = [](redis::Client& client, const Until& end) -> Result<std::optional<lock::Epoch>> {
+    if (client.address().slots) return std::nullopt;
+    return lock::read_epoch(client, end);
+  };
+  return servers.ask_each<std::optional<lock::Epoch>>(ask, exchange, until.at_most(exchange));
+}
+
+void add_epochs(std::vector<lock::Status>& all, lock::Servers& servers, milliseconds exchange, const Until& until) {
+  const auto epochs = epochs_of(servers, exchange, until);
+  for (lock::Status& status : all) {
+    if (!servers.quorum()) status.epoch = epochs.front().value_or(std::nullopt);
+    for (std::size_t i = 0; i < std::min(status.servers.size(), epochs.size()); ++i) {
+      status.servers[i].epoch = epochs[i].value_or(std::nullopt);
+    }
+  }
+}
+
+// None if they cannot be read, because the state of the lock is worth more.
+void add_successes(lock::Status& status, lock::Servers& servers, milliseconds exchange) {
+  auto successes = lock::read_successes(servers, status.name(), exchange);
+  if (successes) {
+    status.successes = *std::move(successes);
+  } else if (successes.error().code != Error::Code::denied) {
+    log::notice(status.name().display() + ": it is unknown which jobs have succeeded: " + successes.error().message);
+  }
+}
+
+// `also`: as in lock::inspect_all.
+Result<std::vector<lock::Status>> look(lock::Servers& servers, const Question& question,
+                                       const std::set<lock::LockName>& also = {}, Unseen* unseen = nullptr) {
+  const Until until;
+  std::vector<lock::Status> all;
+  if (question.names.empty()) {
+    lock::Listing listing = RLOCK_TRY(lock::inspect_all(servers, question.exchange, until, also));
+    if (unseen) *unseen = {listing.refused.size(), std::move(listing.left_out)};
+    all = std::move(listing.locks);
+  }
+  for (const lock::LockName& name : question.names) {
+    const Until end = until.at_most(question.exchange);
+    all.push_back(RLOCK_TRY(servers->inspect(name, end, {.as_string = question.strings})));
+    if (question.successes) add_successes(all.back(), servers, question.exchange);
+    if (question.if_known) all.back().known = lock::is_known(servers, all.back(), end);
+  }
+  if (question.deadlocks)
+    lock::mark_deadlocks(all, lock::looking_with(*servers.operator->(), until.at_most(question.exchange)));
+  if (question.epochs) add_epochs(all, servers, question.exchange, until);
+  return all;
+}
+
+// Remarks for lists of locks: about servers of a quorum that have not answered,
+std::vector<std::string> silent_servers(const lock::Servers& servers) {
+  std::vector<std::string> remarks;
+  for (std::size_t i = 0; servers.quorum() && i < servers.size(); ++i) {
+    const std::string& why = servers.quorum()->member(i).silence;
+    if (!why.empty()) remarks.push_back(why + "; the other servers of the quorum have answered");
+  }
+  return remarks;
+}
+
+// and about servers that grant no locks yet, because a list may be empty if they have lost their data.
+std::vector<std::string> held_back(lock::Servers& servers, milliseconds exchange) {
+  std::vector<std::string> remarks;
+  const auto epochs = epochs_of(servers, exchange, Until{});
+  for (std::size_t i = 0; i < epochs.size(); ++i) {
+    const auto epoch = epochs[i].value_or(std::nullopt);
+    if (epoch && epoch->back) {
+      remarks.push_back(escaped(servers.client(i).address().display()) + ": " + who_waits(*epoch->back));
+    }
+  }
+  return remarks;
+}
+
+// "unknown who holds 2 locks: …"
+std::string unknown_holders(std::size_t refused) {
+  return "unknown who holds " + std::to_string(refused) + (refused == 1 ? " lock" : " locks") +
+         ": this user has no right to read " + (refused == 1 ? "it" : "them");
+}
+
+// "12000 locks are left out, …, 11000 of them of ci:*"; "" if there are none.
+std::string left_out_text(const lock::LeftOut& left_out) {
+  if (left_out.number == 0) return "";
+  constexpr std::size_t kShown = 3;
+  std::vector<std::pair<std::string, std::size_t>> most(left_out.of_prefix.begin(), left_out.of_prefix.end());
+  std::ranges::stable_sort(most, std::ranges::greater{}, &std::pair<std::string, std::size_t>::second);
+  if (most.size() > kShown) most.resize(kShown);
+  std::string text = std::to_string(left_out.number) + (left_out.number == 1 ? " lock is" : " locks are") +
+                     " left out, because a list of locks may take no more than " +
+                     std::to_string(lock::kLongestList >> 20) + " MiB; ask for them by their names";
+  for (const auto& [prefix, number] : most) {
+    text += (&prefix == &most.front().first ? ": " : ", ") + std::to_string(number) +
+            (prefix.empty() ? " of others" : " of " + escaped(prefix, 80) + "*");
+  }
+  return text;
+}
+
+// How many past holds of each lock `status --html` shows: enough to see a change, and few enough for hundreds of locks.
+inline constexpr std::size_t kHoldsOfEach = 100;
+
+struct PageOptions {
+  std::string file;  // "-": standard output
+  Zone zone = Zone::utc;
+  bool only_history = false;  // is enough, if the user has no right to the present state
+};
+
+void add_remark(std::string& text, const std::string& remark) { text += (text.empty() ? "" : ", ") + remark; }
+
+std::string chosen(const lock::HistoryQuery& query, Zone zone) {
+  std::string text;
+  if (query.failed) add_remark(text, "only failures");
+  if (query.since) add_remark(text, "since " + date_text(*query.since, zone));
+  if (query.within) add_remark(text, "of the last " + format_duration(*query.within));
+  return text;
+}
+
+// If there are so many locks that their holds take more memory than a list may, reads fewer of each.
+Result<void> add_holds(PageFacts& facts, lock::Servers& servers, lock::HistoryQuery query, milliseconds exchange) {
+  constexpr std::size_t kFewer = 4;
+  facts.about_holds = chosen(query, facts.zone);
+  facts.only_failures = query.failed;
+  facts.chosen = !facts.about_holds.empty();
+  if (!query.of_each) {
+    query.fits = true;
+    auto newest = RLOCK_TRY(lock::read_newest(servers, query, exchange));
+    facts.holds = std::move(newest.holds);
+    const bool all = facts.holds.size() >= query.limit;
+    if (newest.older) {
+      add_remark(facts.about_holds, all ? "the newest ones (use --limit for older ones)"
+                                        : "the newest ones (a page has no more than 32 MiB of them)");
+    }
+    return {};
+  }
+  auto holds = lock::read_history(servers, query, exchange);
+  while (!holds && holds.error().code == Error::Code::protocol && query.limit > 1) {
+    query.limit = std::max(query.limit / kFewer, std::size_t{1});
+    holds = lock::read_history(servers, query, exchange);
+  }
+  facts.holds = RLOCK_TRY(std::move(holds));
+  add_remark(facts.about_holds, "at most " + std::to_string(query.limit) + " of each lock");
+  return {};
+}
+
+// Writes the page of `status --html` and `history --html`, which is one because a reader asks both who holds a lock and
+// what happened to it: the locks of the question, or if it names none, all that are held or have holds that the query
+// wants. Errors: those of lock::read_history, look() and write_file().
+Result<int> write_page(lock::Servers& servers, const Question& question, const lock::HistoryQuery& query,
+                       const PageOptions& options) {
+  PageFacts facts{.now = since_1970(), .zone = options.zone};
+  RLOCK_TRY(add_holds(facts, servers, query, question.exchange));
+  auto totals = lock::read_totals(servers, query.names, question.exchange);
+  if (!totals && totals.error().code != Error::Code::denied) return std::unexpected(std::move(totals).error());
+  if (totals) facts.totals = *std::move(totals);
+  std::set<lock::LockName> past;
+  for (const lock::PastHold& hold : facts.holds) past.insert(hold.name);
+  // Jobs that did not get a lock have no holds.
+  for (const auto& [name, unused] : facts.totals) {
+    if (!options.only_history) past.insert(name);
+  }
+  Unseen unseen;
+  auto locks = look(servers, question, past, &unseen);
+  facts.refused = unseen.refused;
+  if (locks) {
+    facts.locks = *std::move(locks);
+  } else if (options.only_history && locks.error().code == Error::Code::denied) {
+    facts.remarks.push_back("It is unknown who holds the locks now: " + locks.error().message);
+  } else {
+    return std::unexpected(std::move(locks).error());
+  }
+  if (facts.refused > 0) facts.remarks.push_back("It is " + unknown_holders(facts.refused));
+  if (auto remark = left_out_text(unseen.left_out); !remark.empty()) facts.remarks.push_back(std::move(remark));
+  for (auto& remark : silent_servers(servers)) facts.remarks.push_back(std::move(remark));
+  for (auto& remark : held_back(servers, question.exchange)) facts.remarks.push_back(std::move(remark));
+  const std::string page = page_text(facts);
+  RLOCK_TRY(options.file == "-" ? print_data(page) : write_file(options.file, page));
+  return kDone;
+}
+
 // True if it is safe to put the name, which others have chosen, on a command line.
 bool fits_a_line(const std::string& name) { return !name.starts_with('-') && is_what_it_looks_like(name); }
-
-void warn_of_left_out(std::size_t names) {
-  if (names == 0) return;
-  log::warning(std::to_string(names) + (names == 1 ? " name is" : " names are") +
-               " left out, because of a leading - or what would have to be escaped; use --null to print all");
-}
 
 // Like ls(1), prints unchanged names for programs, and escapes them on a terminal. No name contains a newline.
 std::string names_of(const std::vector<lock::Status>& all, bool null) {
@@ -49,10 +241,13 @@ std::string names_of(const std::vector<lock::Status>& all, bool null) {
       ++left_out;
       continue;
     }
-    text += terminal ? status.name().display() : name;
+    text += terminal ? inert(status.name().display()) : name;
     text += null ? '\0' : '\n';
   }
-  warn_of_left_out(left_out);
+  if (left_out > 0) {
+    log::warning(std::to_string(left_out) + (left_out == 1 ? " name is" : " names are") +
+                 " left out, because of a leading - or what would have to be escaped; use --null to print all");
+  }
   return text;
 }
 
@@ -76,7 +271,9 @@ Result<std::string> for_prometheus(lock::Servers& servers, const Question& quest
   std::set<lock::LockName> once;
   if (names.empty()) once = RLOCK_TRY(lock::names_with_successes(servers, exchange));
   known.insert(once.begin(), once.end());
-  auto states = RLOCK_TRY(look(servers, question, -1, known));
+  Unseen unseen;
+  auto states = RLOCK_TRY(look(servers, question, known, &unseen));
+  if (const std::string remark = left_out_text(unseen.left_out); !remark.empty()) log::warning(remark);
   for (lock::Status& status : states) {
     if (once.contains(status.name())) add_successes(status, servers, exchange);
   }
@@ -87,7 +284,7 @@ Result<std::string> for_prometheus(lock::Servers& servers, const Question& quest
     if (servers.quorum()) server.up = servers.quorum()->member(i).silence.empty();
     server.epoch = epochs[i].value_or(std::nullopt);
   }
-  return prometheus_text(states, last, totals, answer);
+  return prometheus_text(states, last, totals, answer, unseen.left_out);
 }
 
 // The newest hold that did not fail, and ended no later than `until`. Of a quorum, among the newest thousand.
@@ -102,21 +299,13 @@ Result<std::optional<lock::PastHold>> newest_fine_hold(lock::Servers& servers, c
   return std::nullopt;
 }
 
-// The last success of a job of that name, from what is remembered for --once, and from the history. A user who may not
-// read the former, such as one with the rights for rlock 1.0, only needs a history with a success in that time.
-Result<lock::Successes> last_success(lock::Servers& servers, const lock::LockName& name, milliseconds in_time,
-                                     milliseconds exchange) {
-  auto remembered = lock::read_successes(servers, name, exchange);
-  const bool denied = !remembered && remembered.error().code == Error::Code::denied;
-  if (!remembered && !denied) return remembered;
-  lock::Successes last;
-  if (denied) last.now = RLOCK_TRY(lock::time_of(servers, exchange, Until{}.at_most(exchange)));
-  if (!denied) last = *remembered;
+// The last success of a job of that name, from what is remembered for --once, and from the history.
+Result<lock::Successes> last_success(lock::Servers& servers, const lock::LockName& name, milliseconds exchange) {
+  lock::Successes last = RLOCK_TRY(lock::read_successes(servers, name, exchange));
   const auto hold = RLOCK_TRY(newest_fine_hold(servers, name, last.now + lock::kAhead, exchange));
   if (hold && (last.known.empty() || last.known.front().at < hold->ended)) {
     last.known.insert(last.known.begin(), {.at = hold->ended, .who = hold->who});
   }
-  if (denied && (last.known.empty() || last.ago(last.known.front()) > in_time)) return remembered;
   return last;
 }
 
@@ -134,18 +323,104 @@ Result<int> have_succeeded(lock::Servers& servers, const StatusOptions& options)
   int result = kDone;
   std::string text;
   for (const lock::LockName& name : options.names) {
-    const auto last = RLOCK_TRY(last_success(servers, name, options.succeeded_within, options.timeout));
+    const auto last = RLOCK_TRY(last_success(servers, name, options.timeout));
     const bool never = last.known.empty();
     const std::string who = never ? "" : success_text(last.known.front(), last.ago(last.known.front()));
     const bool in_time = !never && last.ago(last.known.front()) <= options.succeeded_within;
     if (!in_time) result = kNothing;
+    const std::string failed =
+        in_time || last.failed.empty() ? "" : "; " + failure_text(last.failed.front(), last.ago(last.failed.front()));
     text += name.display() + ": " +
             (in_time ? "succeeded " + who
              : never ? "no success is known, in the history or of --once"
                      : "no success within " + format_duration(options.succeeded_within) + "; the last was " + who) +
-            RLOCK_TRY(what_is_in_the_way(servers, name, options.timeout)) + "\n";
+            failed + RLOCK_TRY(what_is_in_the_way(servers, name, options.timeout)) + "\n";
   }
   return print(text, result);
+}
+
+using Answer = Result<std::vector<lock::Status>>;
+constexpr milliseconds kEvery = 1s;
+constexpr const char* kClear = "\033[H\033[2J";
+
+// The holders and waiters, without times, which always change, and without the order of the holders, which is that of
+// their expiry.
+std::string essence(const std::vector<lock::Status>& all) {
+  std::string text;
+  for (const lock::Status& status : all) {
+    text += status.name().text() + "\n" + std::to_string(status.slots) + status.other_kind.what + "\n";
+    std::set<std::string> holders;
+    for (const lock::HolderView& one : status.holders) {
+      holders.insert(one.owner + " " + std::to_string(one.holds) + (one.overdue > 0ms ? " overdue" : ""));
+    }
+    for (const std::string& one : holders) text += one + "\n";
+    text += "\n";
+    for (const lock::WaiterView& one : status.queue) text += one.who.host + " " + std::to_string(one.who.pid) + "\n";
+    for (const std::string& id : status.fair_queue) text += id + "\n";
+    text += std::to_string(status.listening) + "\n" + status.deadlock + "\n";
+  }
+  return text;
+}
+
+std::string away(const Error& error) { return error.message + "; trying again"; }
+
+// Errors: that of the answer, unless the server has become unreachable after it had answered.
+Result<void> expect_answer(const Answer& all, bool& reached) {
+  if (!all && (!reached || all.error().code != Error::Code::unavailable)) return std::unexpected(all.error());
+  reached = true;
+  return {};
+}
+
+// As many lines as fit, above the one in which the cursor stays.
+std::string top_of(std::string_view text, const Screen& screen) {
+  const auto lines = static_cast<std::size_t>(std::ranges::count(text, '\n'));
+  if (lines < screen.height) return std::string(text);
+  const std::size_t shown = std::max<std::size_t>(screen.height, 3) - 2;
+  std::size_t end = 0;
+  for (std::size_t i = 0; i < shown; ++i) end = text.find('\n', end) + 1;
+  return std::string(text.substr(0, end)) + fitted(std::to_string(lines - shown) + " more lines\n", screen);
+}
+
+// status --watch: asks again every second, until a signal ends it, or the reader is gone. For people on a terminal, it
+// draws the text in place; otherwise it prints the answer whenever more than a time has changed. Keeps trying while a
+// server is unreachable. Errors: those of `look`, but `unavailable` only before the first success.
+Result<int> watch(const std::function<Answer()>& look,
+                  const std::function<std::string(const std::vector<lock::Status>&)>& shown, bool for_people) {
+  const bool terminal = for_people && isatty(STDOUT_FILENO);
+  std::string last = "\n";
+  bool reached = false;
+  do {
+    if (terminal && in_background(STDOUT_FILENO)) continue;
+    const Answer all = look();
+    RLOCK_TRY(expect_answer(all, reached));
+    const std::string now = all ? essence(*all) : all.error().message;
+    if (terminal) {
+      const Screen screen = Screen::of_output();
+      RLOCK_TRY(print(kClear + top_of(all ? shown(*all) : fitted(away(all.error()) + "\n", screen), screen)));
+    }
+    if (terminal || now == last) continue;
+    last = now;
+    if (!all) {
+      log::warning(away(all.error()));
+    } else {
+      const std::string text = shown(*all);
+      RLOCK_TRY(for_people ? print(text) : print_data(text));
+    }
+  } while (wait_for(STDOUT_FILENO, 0, Until{}.at_most(kEvery)) != WaitEnd::ready);  // else nobody reads any longer
+  return kDone;
+}
+
+Result<void> print_json(lock::Servers& servers, const lock::HistoryQuery& query, milliseconds exchange) {
+  HoldsAsJson json([](std::string_view text) { return print(text); });
+  RLOCK_TRY(lock::each_past_hold(servers, query, exchange, [&](const lock::PastHold& hold) { return json.add(hold); }));
+  return json.end();
+}
+
+lock::HistoryQuery query_for(const HistoryOptions& options) {
+  lock::HistoryQuery query{
+      .names = options.names, .limit = static_cast<std::size_t>(*options.limit), .failed = options.failed};
+  if (options.since) (options.since->before_now ? query.within : query.since) = options.since->time;
+  return query;
 }
 
 }  // namespace
@@ -161,19 +436,27 @@ Result<int> execute(StatusOptions& options) {
                           .epochs = options.output == json || (for_people && (one || options.watch)),
                           .deadlocks = options.output != names && options.output != is_held,
                           .successes = options.output == json || options.output == prometheus || (for_people && one)};
-  const auto shown = [&](const std::vector<lock::Status>& all, const std::string& near = "") -> std::string {
+  const auto shown = [&](const std::vector<lock::Status>& all) -> std::string {
     const Screen screen = Screen::of_output();
     if (options.output == json) return status_json(all, options.watch);
     if (options.output == names) return names_of(all, options.null);
-    if (one) return status_in_full(all.front(), screen, near, options.verbose);
+    if (one) return status_in_full(all.front(), screen, options.verbose);
     return all.empty() ? fitted(kNoLocks, screen) : status_table(all, screen);
   };
   lock::Servers servers = RLOCK_TRY(client_for(options));
   if (options.watch) {
-    return watch({.look = [&](int interrupt) { return look(servers, question, interrupt); },
-                  .shown = shown,
-                  .for_people = for_people,
-                  .names = options.names.size()});
+    std::string left_out;
+    const auto look_again = [&] {
+      Unseen unseen;
+      auto all = look(servers, question, {}, &unseen);
+      const bool begins = std::exchange(left_out, left_out_text(unseen.left_out)).empty() && !left_out.empty();
+      if (begins && !for_people) log::warning(left_out);
+      return all;
+    };
+    const auto with_remark = [&](const std::vector<lock::Status>& all) {
+      return shown(all) + (for_people && !left_out.empty() ? fitted(left_out + "\n", Screen::of_output()) : "");
+    };
+    return watch(look_again, with_remark, for_people);
   }
   if (options.output == prometheus) return print(RLOCK_TRY(for_prometheus(servers, question)), kDone);
   if (options.output == success) return have_succeeded(servers, options);
@@ -181,16 +464,52 @@ Result<int> execute(StatusOptions& options) {
     const lock::HistoryQuery query{.names = options.names, .limit = kHoldsOfEach, .of_each = true};
     return write_page(servers, question, query, {.file = options.html});
   }
-  std::size_t refused = 0;
-  const auto all = RLOCK_TRY(look(servers, question, -1, {}, &refused));
+  Unseen unseen;
+  const auto all = RLOCK_TRY(look(servers, question, {}, &unseen));
   if (options.output == is_held) return are_held(all);
-  const bool mistyped = for_people && one && !all.front().known;
-  RLOCK_TRY(print(shown(all, mistyped ? near_name(servers, options.names.front(), options.timeout) : "")));
+  const std::string text = shown(all);
+  RLOCK_TRY(for_people ? print(text) : print_data(text));
   if (one) return kDone;  // it is shown with each server
+  if (const std::string remark = left_out_text(unseen.left_out); !remark.empty()) log::warning(remark);
   for (const std::string& remark : silent_servers(servers)) log::notice(remark);
   if (!for_people) return kDone;
-  if (all.empty() && refused > 0) log::warning("it is " + unknown_holders(refused));
+  if (all.empty() && unseen.refused > 0) log::warning("it is " + unknown_holders(unseen.refused));
   for (const std::string& remark : held_back(servers, options.timeout)) log::notice(remark);
+  return kDone;
+}
+
+Result<int> execute(HistoryOptions& options) {
+  using enum HistoryOptions::Output;
+  lock::HistoryQuery query = query_for(options);
+  lock::Servers servers = RLOCK_TRY(client_for(options));
+  if (options.output == json) {
+    RLOCK_TRY(print_json(servers, query, options.timeout));
+    return kDone;
+  }
+
+  if (options.output == html) {
+    const Question question{
+        .names = options.names, .strings = options.like != nullptr, .exchange = options.timeout, .deadlocks = true};
+    return write_page(servers, question, query,
+                      {.file = options.html, .zone = options.local ? Zone::local : Zone::utc, .only_history = true});
+  }
+
+  const Zone zone = options.local || isatty(STDOUT_FILENO) ? Zone::local : Zone::utc;
+  const Screen screen = Screen::of_output();
+  const auto say = [&](std::string_view line) { return print(fitted(line, screen)); };
+  HistoryTable table(screen, zone, [](std::string_view text) { return print(text); });
+  const std::size_t limit = query.limit++;  // one more, to see whether there are older ones
+  std::size_t found = 0;
+  const auto add = [&](const lock::PastHold& hold) { return ++found > limit ? Result<void>() : table.add(hold); };
+  RLOCK_TRY(lock::each_past_hold(servers, query, options.timeout, add));
+  if (found > 0) RLOCK_TRY(table.end());
+  if (found > limit) RLOCK_TRY(say("for older holds, use --limit\n"));
+  if (found == 0 && (options.failed || options.since)) RLOCK_TRY(say("no such holds are recorded here\n"));
+  if (found == 0 && !options.failed && !options.since) {
+    RLOCK_TRY(
+        say("no holds are recorded here; rlock records those of jobs that run with --history, or "
+            "RLOCK_HISTORY=true, when they end\n"));
+  }
   return kDone;
 }
 

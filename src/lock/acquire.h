@@ -31,6 +31,13 @@ struct WaitPolicy {
   // More channels to listen to while waiting, and what to do with their messages. An error ends the wait.
   std::vector<std::string> other_channels;
   std::function<Result<void>(const redis::Message&)> on_message;
+
+  // From now on: for the next exchange, and for the whole wait.
+  Until next() const { return Until{TimePoint::max(), interrupt}.at_most(exchange); }
+  Until end() const {
+    const Until until{TimePoint::max(), interrupt};
+    return limit ? until.at_most(*limit) : until;
+  }
 };
 
 struct Taken {
@@ -55,15 +62,13 @@ struct Taken {
 // follows after a random pause. A waiter is in no queue and holds nothing while it waits; each server tells it of
 // releases. Errors: also config if the servers are not independent.
 //
-// `on_held` is called each time a lock was found held, with the index of the request. Errors: those of acquire_or_wait.
+// `on_held` is called each time a lock was found held, with the index of the request. If it returns why the wait can
+// never end, other than "", it is over (Outcome::own). Errors: those of acquire_or_wait.
 // This function chooses the owner ids, and the ids of holds beside an ancestor's. REQUIRES: sorted by name, no name
 // twice, one lease for all.
-using OnHeldOf = std::function<void(std::size_t, const Acquired&)>;
+using OnHeldOf = std::function<std::string(std::size_t, const Acquired&)>;
 Result<Taken> acquire_all(Servers& servers, const std::vector<AcquireRequest>& requests, const WaitPolicy& policy,
                           const OnHeldOf& on_held);
-Result<Taken> acquire_of_quorum(Quorum& quorum, std::vector<redis::Address> addresses,
-                                const std::vector<AcquireRequest>& requests, const WaitPolicy& policy,
-                                const OnHeldOf& on_held);
 
 // Called each time a lock was found held, while the client is free for use; must be quick. Its error ends the wait.
 using OnHeld = std::function<Result<void>(const Acquired&)>;

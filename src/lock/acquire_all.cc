@@ -1,12 +1,18 @@
 // SPDX-License-Identifier: MIT
 #include "lock/acquire.h"
 
+#include <poll.h>
+#include <sys/eventfd.h>
+
 #include <algorithm>
+#include <atomic>
 #include <utility>
 
 #include "base/log.h"
-#include "base/random.h"
-#include "lock/deadlock_watch.h"
+#include "base/secret.h"
+#include "base/text.h"
+#include "lock/listing.h"
+#include "lock/waiter_life.h"
 
 namespace rlock::lock {
 namespace {
@@ -15,27 +21,72 @@ constexpr milliseconds kPause = 100ms;
 // A healthy replica has it within a round trip; disks are written once a second (appendfsync everysec).
 constexpr milliseconds kAcknowledgement = 1500ms;
 
+// Looks for a deadlock (lock/deadlock.h) on behalf of one waiter that holds other locks: a second after it found its
+// lock held, and then every few seconds, even if the waiter is far back in the queue and seldom looks at its lock. Only
+// a deadlock that is still there a second later counts. Warns of it once, unless this waiter is to give up.
+class DeadlockWatch {
+ public:
+  // REQUIRES: both outlive this object.
+  DeadlockWatch(Verbs& verbs, const AcquireRequest& request) : verbs_(verbs), request_(request) {}
+
+  // Looks if that is due. Returns when that is due next.
+  TimePoint look_if_due(const Until& until) {
+    if (BootClock::now() < due_) return due_;
+    const auto look = looking_with(verbs_, until.at_most(kLongest));
+    const auto found = deadlock_of(request_.owner.text(), request_.holder.within, look);
+    if (!found) log::debug(request_.name.display() + ": no deadlock");
+    const std::string essence = found ? found->essence : "";
+    const bool again = essence == std::exchange(seen_, essence);
+    due_ = BootClock::now() + (found && !again ? kAgain : kNext);
+    if (found && again) judge(*found);
+    return due_;
+  }
+  // Who waits for whom, for people, if this waiter has to give up.
+  const std::optional<std::string>& verdict() const { return verdict_; }
+
+ private:
+  static constexpr milliseconds kFirst = 1s, kNext = 5s, kAgain = 1s;
+  static constexpr milliseconds kLongest = 1s;  // for one search, because the waiter hears nothing meanwhile
+
+  void judge(const Deadlock& deadlock) {
+    const Deadlock::Member* youngest = deadlock.youngest();
+    const std::string text = "deadlock: " + deadlock.text(request_.owner.text());
+    if (youngest && youngest->id == request_.owner.text() && !request_.holder.stays) {
+      verdict_ = text;
+      return;
+    }
+    if (std::exchange(told_, seen_) == seen_) return;
+    log::warning(request_.name.display() + ": " + text +
+                 (youngest ? "; pid " + std::to_string(youngest->who.pid) + " on " + escaped(youngest->who.host, 80) +
+                                 " gives up, because it is the youngest"
+                           : "; none of them gives up"));
+  }
+
+  Verbs& verbs_;
+  const AcquireRequest& request_;
+  TimePoint due_ = BootClock::now() + kFirst;
+  std::string seen_, told_;  // their essence
+  std::optional<std::string> verdict_;
+};
+
 class Acquisition {
  public:
   Acquisition(Verbs& verbs, redis::Client& client, const std::vector<AcquireRequest>& requests,
               const WaitPolicy& policy, const OnHeldOf& on_held)
-      : verbs_(verbs), client_(client), requests_(requests), policy_(policy), on_held_(on_held) {
-    if (policy_.limit) end_ = end_.at_most(*policy_.limit);
-  }
+      : verbs_(verbs), client_(client), requests_(requests), policy_(policy), on_held_(on_held) {}
 
   Result<Taken> run() {
     for (;;) {
       auto taken = take_each();
       if (taken && !taken->holds.empty()) return taken;
       give_back();
-      if (asked_) return Taken{{}, asked_->which, {.outcome = Acquired::Outcome::asked, .by = asked_->by}};
-      if (deadlock_) return *std::move(deadlock_);
+      if (never_) return *std::move(never_);
       if (taken || !std::exchange(again_, false)) return taken;
       log::write(std::exchange(said_, true) ? log::Level::debug : log::Level::warning,
                  taken.error().message + "; starting again");
       // An error that comes at once must not keep the server busy.
       if (wait_for(-1, 0, Until{TimePoint::max(), policy_.interrupt}.at_most(kPause)) == WaitEnd::interrupted) {
-        return fail(Error::Code::interrupted, "interrupted");
+        return interrupted();
       }
     }
   }
@@ -71,33 +122,30 @@ class Acquisition {
     for (const Hold& hold : holds_) within = within.with(hold.name(), hold.owner);
     std::optional<DeadlockWatch> watch;
     if (!within.locks().empty()) {
-      policy.meanwhile = [&]() -> Result<TimePoint> { return RLOCK_TRY(look_for_deadlock(watch, index)); };
+      policy.meanwhile = [&]() -> Result<TimePoint> {
+        if (!watch) watch.emplace(verbs_, request);
+        const TimePoint next = watch->look_if_due(policy_.next());
+        if (watch->verdict()) RLOCK_TRY(gives_up(index, Acquired::Outcome::deadlock, *watch->verdict()));
+        return policy_.meanwhile ? std::min(next, RLOCK_TRY(policy_.meanwhile())) : next;
+      };
     }
     return acquire_or_wait(verbs_, client_, request, policy, [&](const Acquired& found) -> Result<void> {
-      on_held_(index, found);
+      if (std::string why = on_held_(index, found); !why.empty()) return gives_up(index, Acquired::Outcome::own, why);
       waited_ = true;
-      if (!within.locks().empty() && !watch) {
-        watch.emplace(verbs_, request.name, request.owner, within, request.holder.stays);
-      }
       return keep_if_due();
     });
   }
 
-  // Between two looks. Returns when to do so again.
-  Result<TimePoint> look_for_deadlock(std::optional<DeadlockWatch>& watch, std::size_t index) {
-    TimePoint next = policy_.meanwhile ? RLOCK_TRY(policy_.meanwhile()) : TimePoint::max();
-    if (!watch) return next;
-    next = std::min(next, watch->look_if_due(exchange()));
-    if (!watch->verdict()) return next;
-    deadlock_ = Taken{{}, index, {.outcome = Acquired::Outcome::deadlock, .by = *watch->verdict()}};
-    return fail(Error::Code::wrong_kind, "deadlock");
+  // Ends the wait.
+  Result<void> gives_up(std::size_t index, Acquired::Outcome outcome, const std::string& why) {
+    never_ = Taken{{}, index, {.outcome = outcome, .by = why}};
+    return fail(Error::Code::wrong_kind, why);
   }
 
   // Other waiters can ask for a lock that we have, as they can ask a running job.
   Result<void> give_up_if_asked(const redis::Message& message) {
-    asked_ = asked_to_stop(message, holds_);
-    if (asked_) return fail(Error::Code::wrong_kind, "asked to give it up");
-    return {};
+    const auto asked = asked_to_stop(message, holds_);
+    return asked ? gives_up(asked->which, Acquired::Outcome::asked, asked->by) : Result<void>();
   }
 
   // REQUIRES: there are holds.
@@ -114,12 +162,12 @@ class Acquisition {
   // Renews what we have. An unreachable server may come back, unless this is the `final` renewal, which finds out what
   // was lost during the wait before anyone relies on it.
   Result<void> keep(bool final) {
-    const auto renewed = verbs_.renew(holds_, holds_.front().lease, exchange());
+    const auto renewed = verbs_.renew(holds_, holds_.front().lease, policy_.next());
     if (!renewed && renewed.error().code == Error::Code::unavailable && !final) {
       log::debug(renewed.error().message + "; renewing later");
       return {};
     }
-    if (!renewed) return std::unexpected(Error(renewed.error()));
+    RLOCK_TRY(renewed);
     if (renewed->outcome != RenewOutcome::renewed) {
       again_ = true;
       return fail(Error::Code::wrong_kind, holds_[renewed->at].name().display() + ": lost while waiting for others");
@@ -138,7 +186,7 @@ class Acquisition {
     for (const Hold& hold : holds_) names.push_back(hold.name().text());
     const auto replies = client_.call_over_same(
         policy_.on_disk ? redis::Words{"WAITAOF", "1", wanted, time} : redis::Words{"WAIT", wanted, time}, names,
-        exchange());
+        policy_.next());
     if (!replies && replies.error().code == Error::Code::protocol) {
       return fail(Error::Code::config,
                   replies.error().message + (policy_.on_disk ? "; --wait-aof needs Redis 7.2 and appendonly yes"
@@ -156,8 +204,6 @@ class Acquisition {
     return fail(Error::Code::unavailable, std::to_string(acknowledged) + " of " + wanted +
                                               " replicas have acknowledged the lock, so it was given back");
   }
-
-  Until exchange() const { return Until{TimePoint::max(), policy_.interrupt}.at_most(policy_.exchange); }
 
   void give_back() {
     const Until soon = Until{}.at_most(1s);
@@ -180,21 +226,248 @@ class Acquisition {
   const std::vector<AcquireRequest>& requests_;
   WaitPolicy policy_;
   const OnHeldOf& on_held_;
-  Until end_;
+  const Until end_ = policy_.end();
   OwnerId owner_ = fresh_owner();
   std::vector<Hold> holds_;
   bool waited_ = false;
-  std::optional<Asked> asked_;
-  std::optional<Taken> deadlock_;  // we give up
-  bool again_ = false;             // one was lost while we waited for another, or too few replicas have them
-  bool said_ = false;              // that it starts again
+  std::optional<Taken> never_;  // we give up: the wait would never end, or others want what we have
+  bool again_ = false;          // one was lost while we waited for another, or too few replicas have them
+  bool said_ = false;           // that it starts again
+};
+
+constexpr milliseconds kFirstTry = 20ms, kLongestTry = 640ms;  // pauses between attempts at a contested lock
+constexpr milliseconds kAfterWakeup = 30ms;                    // because all waiters hear of a release at once
+constexpr int kEnoughTries = 8;                                // until a contested lock is reported as such
+constexpr milliseconds kTellAgain = 100ms;  // between attempts to give back stray votes during a wait
+constexpr milliseconds kOvertime = 200ms;   // for the last attempt, after the end of the wait
+
+milliseconds random_up_to(milliseconds most) {
+  return milliseconds(1 + static_cast<long long>(random_below(static_cast<std::uint64_t>(most.count()))));
+}
+
+// Listens for releases of the locks, on each server that allows it.
+class Releases {
+ public:
+  Releases(const std::vector<redis::Address>& addresses, const std::vector<AcquireRequest>& requests)
+      : heard_(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)), news_(addresses.size()) {
+    std::vector<std::string> channels;
+    for (const auto& request : requests) channels.push_back(request.lock().channel());
+    const milliseconds connect = addresses.front().server.reads_password_by_process() ? 10s : 2s;
+    auto started = redis::Listener::start(addresses, std::move(channels), connect, requests.front().name.display(),
+                                          [this](std::size_t which, const redis::Message&) {
+                                            news_[which] = true;
+                                            eventfd_write(heard_.get(), 1);
+                                            return true;
+                                          });
+    if (!started) log::debug(started.error().message);
+    if (started) listener_ = *std::move(started);
+  }
+
+  // Readable once there was a message, until take().
+  int fd() const { return heard_.get(); }
+  // Which servers have sent one.
+  std::vector<bool> take() {
+    eventfd_t unused;
+    eventfd_read(heard_.get(), &unused);
+    std::vector<bool> where;
+    for (std::atomic<bool>& one : news_) where.push_back(one.exchange(false));
+    return where;
+  }
+
+ private:
+  UniqueFd heard_;
+  std::vector<std::atomic<bool>> news_;  // one for each server
+  std::unique_ptr<redis::Listener> listener_;
+};
+
+// Takes all of the requested locks, or none, in repeated attempts.
+class QuorumAcquisition {
+ public:
+  QuorumAcquisition(Servers& servers, const std::vector<AcquireRequest>& requests, const WaitPolicy& policy,
+                    const OnHeldOf& on_held)
+      : quorum_(*servers.quorum()),
+        addresses_(servers.addresses()),
+        requests_(requests),
+        policy_(policy),
+        on_held_(on_held) {}
+
+  // Long, because it has a branch for each outcome of an attempt.
+  Result<Taken> run() {
+    for (;;) {
+      auto found = attempt();
+      if (!found) {
+        if (!may_return(found.error())) return std::unexpected(std::move(found).error());
+        warn_unreachable(found.error());
+        RLOCK_TRY(pause(random_up_to(pause_after(++absences_))));
+        continue;
+      }
+      if (found->outcome == Acquired::Outcome::granted) return Taken{std::move(holds_), 0, {}};
+      if (found->outcome != Acquired::Outcome::held) return Taken{{}, which_, *std::move(found)};
+      const bool contested = !found->contested.empty();
+      contests_ = contested ? contests_ + 1 : 0;
+      const bool worth_a_try = is_worth_a_try();
+      if (worth_a_try) found->contested.clear();
+      if (const std::string never = answered(*found, contested && worth_a_try); !never.empty()) {
+        return Taken{{}, which_, {.outcome = Acquired::Outcome::own, .by = never}};
+      }
+      // Even without a wait, a contested lock is tried again: maybe only other attempts are in the way.
+      const bool tries_again = contested && worth_a_try && policy_.limit == 0ms;
+      if (end_.over() && !tries_again) return Taken{{}, which_, *std::move(found)};
+      RLOCK_TRY(contested ? pause(random_up_to(pause_after(contests_))) : wait_for_release(*found));
+    }
+  }
+
+ private:
+  // A server that does not answer makes each attempt long, and is unlikely to decide the next one.
+  bool is_worth_a_try() const {
+    return contests_ < kEnoughTries && (!errors_ || BootClock::now() < started_ + policy_.exchange);
+  }
+
+  // The grant of all, or why there is none; then nothing of the attempt is left.
+  Result<Acquired> attempt() {
+    quorum_.begin_attempt();
+    holds_.clear();
+    const OwnerId owner = OwnerId::fresh_for(requests_.front().name, requests_.front().holder.host);
+    const TimePoint sent = BootClock::now();
+    for (which_ = 0; which_ < requests_.size(); ++which_) {
+      AcquireRequest request = requests_[which_];
+      request.owner = owner;
+      if (request.heir) request.hold_id = random_uuid();
+      auto acquired = quorum_.acquire(request, sent, exchange());
+      errors_ = !errors_in(quorum_.last_votes()).empty();
+      if (!acquired || acquired->outcome != Acquired::Outcome::granted) {
+        if (acquired && acquired->outcome == Acquired::Outcome::held && acquired->contested.empty()) {
+          note_where_held(request, *acquired);
+        }
+        quorum_.undo(limit());
+        return acquired;
+      }
+      holds_.push_back(*std::move(acquired->hold));
+    }
+    which_ = 0;
+    if (auto fine = quorum_.confirm(holds_, sent, exchange()); !fine) {
+      quorum_.undo(limit());
+      return std::unexpected(std::move(fine).error());
+    }
+    return Acquired{.outcome = Acquired::Outcome::granted};
+  }
+
+  // The servers have answered that it is not free. `untold`: do not report this before the next attempt. Returns why
+  // the wait can never end; "": it may.
+  std::string answered(const Acquired& found, bool untold) {
+    if (std::exchange(unreachable_, false)) log::warning(names() + ": a majority of the servers answers again");
+    absences_ = 0;
+    last_contact_ = BootClock::now();
+    if (untold) return "";
+    looked_ = true;
+    return on_held_(which_, found);
+  }
+
+  // The user's limit applies to waiting for the servers, too.
+  bool may_return(const Error& error) const {
+    if (error.code != Error::Code::unavailable) return false;
+    if (policy_.limit) return !end_.over();
+    return last_contact_ && BootClock::now() < *last_contact_ + requests_.front().lease;
+  }
+
+  void warn_unreachable(const Error& error) {
+    if (std::exchange(unreachable_, true)) return;
+    log::warning(names() + ": " + error.message + "; still waiting");
+  }
+
+  std::string names() const {
+    std::string names;
+    for (const auto& request : requests_) names += (names.empty() ? "" : ", ") + request.name.display();
+    return names;
+  }
+
+  static milliseconds pause_after(int tries) { return std::min(kFirstTry * (1 << std::min(tries, 10)), kLongestTry); }
+
+  Result<TimePoint> meanwhile() const { return looked_ && policy_.meanwhile ? policy_.meanwhile() : TimePoint::max(); }
+
+  Result<void> pause(milliseconds span) {
+    const Until until = (policy_.limit == 0ms ? Until{TimePoint::max(), policy_.interrupt} : end_).at_most(span);
+    do {
+      if (wait_for(-1, 0, until.at_most(RLOCK_TRY(meanwhile()))) == WaitEnd::interrupted) {
+        return interrupted();
+      }
+    } while (!until.over());
+    return {};
+  }
+
+  // Until a server says that a lock was released, or the lease should have ended.
+  Result<void> wait_for_release(const Acquired& found) {
+    if (!releases_) {
+      releases_.emplace(addresses_, requests_);
+      // Ask again soon, because a release may have come before we listened.
+      return pause(random_up_to(pause_after(2)));
+    }
+    const Until until = end_.at_most(std::min(look_after(found.expires_in), policy_.longest_look));
+    while (!until.over()) {
+      const Until look = quorum_.has_strays() ? until.at_most(kTellAgain) : until;
+      const WaitEnd end = wait_for(releases_->fd(), POLLIN, look.at_most(RLOCK_TRY(meanwhile())));
+      if (end == WaitEnd::interrupted) return interrupted();
+      if (quorum_.has_strays() && look.over()) quorum_.give_back_strays(limit());
+      if (end != WaitEnd::ready || !frees_a_vote(releases_->take())) continue;
+      RLOCK_TRY(pause(random_up_to(kAfterWakeup)));
+      releases_->take();
+      return {};
+    }
+    return pause(random_up_to(kAfterWakeup));
+  }
+
+  // Readers are many, and a server that has not answered may have the same holder.
+  void note_where_held(const AcquireRequest& request, const Acquired& found) {
+    held_there_.assign(quorum_.size(), true);
+    if (request.mode.layout() != Layout::plain) return;
+    for (std::size_t i = 0; i < quorum_.size(); ++i) {
+      const Result<Vote>& vote = quorum_.last_votes()[i];
+      if (vote) held_there_[i] = common_id(vote->answer) == common_id(found);
+    }
+  }
+
+  // Attempts that fail publish releases, too. If all waiters reacted to them, they would take that vote for a moment
+  // and wake the others by giving it back, and the holder would have no chance to take it.
+  bool frees_a_vote(const std::vector<bool>& heard) const {
+    for (std::size_t i = 0; i < heard.size(); ++i) {
+      if (heard[i] && held_there_[i]) return true;
+    }
+    return false;
+  }
+
+  // A password command takes its time, regardless of the lease.
+  milliseconds limit() const {
+    return quorum_.reads_passwords_by_processes() ? policy_.exchange : vote_limit(requests_.front().lease);
+  }
+
+  Until exchange() const {
+    const bool ends = policy_.limit && *policy_.limit > 0ms;
+    return ends ? policy_.next().at_most(end_.deadline + kOvertime) : policy_.next();
+  }
+
+  Quorum& quorum_;
+  std::vector<redis::Address> addresses_;
+  const std::vector<AcquireRequest>& requests_;
+  const WaitPolicy& policy_;
+  const OnHeldOf& on_held_;
+  const Until end_ = policy_.end();
+  std::vector<Hold> holds_;       // of the current attempt
+  std::vector<bool> held_there_;  // which servers name the holder that a majority has named last
+  std::size_t which_ = 0;         // the index of the current request
+  int contests_ = 0, absences_ = 0;
+  bool errors_ = false;  // among the last votes
+  const TimePoint started_ = BootClock::now();
+  std::optional<TimePoint> last_contact_;
+  std::optional<Releases> releases_;
+  bool looked_ = false;       // and it was held
+  bool unreachable_ = false;  // too few servers answer, and the user was told
 };
 
 }  // namespace
 
 Result<Taken> acquire_all(Servers& servers, const std::vector<AcquireRequest>& requests, const WaitPolicy& policy,
                           const OnHeldOf& on_held) {
-  if (servers.quorum()) return acquire_of_quorum(*servers.quorum(), servers.addresses(), requests, policy, on_held);
+  if (servers.quorum()) return QuorumAcquisition(servers, requests, policy, on_held).run();
   return Acquisition(*servers.operator->(), servers.client(0), requests, policy, on_held).run();
 }
 

@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: MIT
 #include "lock/deadlock.h"
 
-#include <algorithm>
 #include <deque>
-#include <map>
 #include <ranges>
+#include <set>
 #include <tuple>
 
 #include "base/text.h"
@@ -36,7 +35,7 @@ std::vector<Node> waiters_of(std::span<const Status> locks) {
       if (!waiter.listens) continue;
       wanted_in_front = std::max(wanted_in_front, waiter.taken);
       const bool counts = !waiter.id.empty() && !waiter.who.within.locks().empty() && nodes.size() < kMostWaiters;
-      if (counts) nodes.push_back({&waiter, &lock, waiter.backfill ? waiter.taken : wanted_in_front, {}});
+      if (counts) nodes.push_back({&waiter, &lock, wanted_in_front, {}});
     }
   }
   return nodes;
@@ -93,15 +92,17 @@ std::set<Index> next_of(const Node& node, const std::vector<Node>& nodes) {
 
 using Ways = std::vector<std::set<Index>>;
 
-std::set<Index> reached_from(Index start, const Ways& ways) {
-  std::set<Index> reached;
+// All that can be reached, breadth first, and from which one each was reached first. `ways(i)`: those next to i.
+template <class Ways>
+std::map<Index, Index> reached_from(Index start, const Ways& ways) {
+  std::map<Index, Index> from;
   std::deque<Index> open = {start};
   for (; !open.empty(); open.pop_front()) {
-    for (const Index next : ways[open.front()]) {
-      if (reached.insert(next).second) open.push_back(next);
+    for (const Index next : ways(open.front())) {
+      if (from.emplace(next, open.front()).second) open.push_back(next);
     }
   }
-  return reached;
+  return from;
 }
 
 Deadlock deadlock_among(std::vector<Index> circle, const std::vector<Node>& nodes, const Ways& ways) {
@@ -141,14 +142,7 @@ const Deadlock::Member* Deadlock::youngest() const {
 std::string Deadlock::text(const std::string& you) const {
   const auto found = std::ranges::find(members, you, &Member::id);
   const auto start = found == members.end() ? Index{0} : static_cast<Index>(found - members.begin());
-  // Breadth first: from which member each was reached.
-  std::map<Index, Index> from;
-  std::deque<Index> open = {start};
-  for (; !open.empty() && !from.contains(start); open.pop_front()) {
-    for (const Index next : members[open.front()].next) {
-      if (from.emplace(next, open.front()).second) open.push_back(next);
-    }
-  }
+  const auto from = reached_from(start, [&](Index i) -> auto& { return members[i].next; });
   std::vector<Index> way;  // backwards, from the last member to the first
   for (Index at = from.at(start); at != start; at = from.at(at)) way.push_back(at);
   const LockName& first_held = members[from.at(start)].waits_for;
@@ -165,13 +159,16 @@ std::vector<Deadlock> deadlocks_in(std::span<const Status> locks) {
   std::vector<Node> nodes = waiters_of(locks);
   find_holders(nodes);
   find_stuck(nodes);
-  Ways ways, reached;
+  Ways ways;
+  std::vector<std::map<Index, Index>> reached;
   for (const Node& node : nodes) ways.push_back(node.stuck ? next_of(node, nodes) : std::set<Index>{});
-  for (Index i = 0; i < nodes.size(); ++i) reached.push_back(reached_from(i, ways));
+  for (Index i = 0; i < nodes.size(); ++i) {
+    reached.push_back(reached_from(i, [&](Index one) -> auto& { return ways[one]; }));
+  }
   std::vector<Deadlock> all;
   for (Index i = 0; i < nodes.size(); ++i) {
     std::vector<Index> circle;
-    for (const Index other : reached[i]) {
+    for (const auto& [other, unused] : reached[i]) {
       if (reached[other].contains(i)) circle.push_back(other);
     }
     if (!circle.empty() && circle.front() == i) all.push_back(deadlock_among(std::move(circle), nodes, ways));
@@ -179,35 +176,33 @@ std::vector<Deadlock> deadlocks_in(std::span<const Status> locks) {
   return all;
 }
 
-void mark_deadlocks(std::vector<Status>& locks) {
-  for (const Deadlock& deadlock : deadlocks_in(locks)) {
-    const std::string text = deadlock.text();
-    for (const Deadlock::Member& member : deadlock.members) {
-      for (Status& lock : locks) {
-        if (lock.name() == member.waits_for) lock.deadlock = text;
-      }
-    }
-  }
-}
-
-std::set<LockName> held_by_waiters(const Status& lock) {
-  std::set<LockName> held;
-  for (const WaiterView& waiter : lock.queue) {
-    for (const auto& [owner, name] : waiter.who.within.locks()) held.insert(name);
-  }
-  return held;
-}
-
 void add_held_by_waiters(std::vector<Status>& locks, const LookAt& look) {
   std::set<LockName> known;
   for (const Status& lock : locks) known.insert(lock.name());
   for (std::size_t i = 0, added = 0; i < locks.size(); ++i) {
-    for (const LockName& name : held_by_waiters(locks[i])) {
+    std::set<LockName> held;
+    for (const WaiterView& waiter : locks[i].queue) {
+      for (const auto& [owner, name] : waiter.who.within.locks()) held.insert(name);
+    }
+    for (const LockName& name : held) {
       if (!known.insert(name).second) continue;
       if (++added > kMostLocks) return;
       if (auto found = look(name)) locks.push_back(*std::move(found));
     }
   }
+}
+
+void mark_deadlocks(std::vector<Status>& locks, const LookAt& look) {
+  const auto marked = static_cast<std::ptrdiff_t>(locks.size());
+  add_held_by_waiters(locks, look);
+  for (const Deadlock& deadlock : deadlocks_in(locks)) {
+    for (const Deadlock::Member& member : deadlock.members) {
+      for (Status& lock : locks) {
+        if (lock.name() == member.waits_for) lock.deadlock = deadlock.text();
+      }
+    }
+  }
+  locks.erase(locks.begin() + marked, locks.end());
 }
 
 std::optional<Deadlock> deadlock_of(const std::string& id, const AncestorLocks& within, const LookAt& look) {

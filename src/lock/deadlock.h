@@ -14,7 +14,6 @@
 #pragma once
 
 #include <functional>
-#include <set>
 #include <span>
 
 #include "verbs/answers.h"
@@ -43,17 +42,14 @@ struct Deadlock {
 // The deadlocks among the waiters of these locks. Takes only waiters into account that are listening.
 std::vector<Deadlock> deadlocks_in(std::span<const Status> locks);
 
-// Sets Status::deadlock.
-void mark_deadlocks(std::vector<Status>& locks);
-
-// The locks that waiters of this one hold.
-std::set<LockName> held_by_waiters(const Status& lock);
-
 // Looks at a lock; none: that was not possible.
 using LookAt = std::function<std::optional<Status>(const LockName&)>;
 
 // Adds the locks that the waiters of `locks` hold, those that the waiters of these hold, and so on: at most a hundred.
 void add_held_by_waiters(std::vector<Status>& locks, const LookAt& look);
+
+// Sets Status::deadlock, with the help of those that it adds for the time of the search.
+void mark_deadlocks(std::vector<Status>& locks, const LookAt& look);
 
 // The deadlock of a waiter that holds other locks. Searches backwards: from the waiters for these to the waiters for
 // what they hold in turn, and so on. The locks are not looked at in the same moment, so a deadlock is certain only if

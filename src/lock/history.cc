@@ -1,9 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "lock/history.h"
 
-#include <algorithm>
 #include <tuple>
-#include <utility>
 
 #include "base/text.h"
 #include "lock/tally.h"
@@ -16,7 +14,6 @@ using Outcome = PastHold::Outcome;
 
 constexpr std::pair<std::string_view, Outcome> kOutcomes[] = {
     {"released", Outcome::released}, {"kept", Outcome::kept}, {"gone", Outcome::gone}, {"forced", Outcome::forced}};
-constexpr std::size_t kLongestText = 512;
 constexpr long long kLongestTime = 1LL << 47;                   // ms; sums and differences of them cannot overflow
 constexpr milliseconds kLongestHold = std::chrono::days(3650);  // longer ones are not plausible
 
@@ -99,29 +96,34 @@ std::size_t size_of(const PastHold& hold) {
 }
 
 std::optional<PastHold> read_entry(const LockName& name, const redis::Reply& entry) {
-  const std::string id = entry.at(0).as_text();
-  const auto ended = time_in(std::string_view(id).substr(0, id.find('-')));
-  if (!ended || entry.at(1).elements.size() < 2) return {};
-  std::map<std::string, std::string> known;
+  std::map<std::string, std::string> fields;
   const auto& words = entry.at(1).elements;
-  for (std::size_t i = 0; i + 1 < words.size(); i += 2) {
-    known[words[i].as_text()] = words[i + 1].as_text().substr(0, kLongestText);
-  }
-  const auto* outcome = std::ranges::find(kOutcomes, known["outcome"], &std::pair<std::string_view, Outcome>::first);
-  if (outcome == std::end(kOutcomes)) return {};
+  for (std::size_t i = 0; i + 1 < words.size(); i += 2) fields[words[i].as_text()] = words[i + 1].as_text();
+  return read_entry(name, entry.at(0).as_text(), fields);
+}
+
+std::optional<PastHold> read_entry(const LockName& name, std::string_view id,
+                                   const std::map<std::string, std::string>& fields) {
+  const auto ended = time_in(id.substr(0, id.find('-')));
+  const auto known = [&](const char* field) {
+    const auto found = fields.find(field);
+    return found == fields.end() ? "" : shortened(found->second);
+  };
+  const auto* outcome = std::ranges::find(kOutcomes, known("outcome"), &std::pair<std::string_view, Outcome>::first);
+  if (!ended || outcome == std::end(kOutcomes)) return {};
   PastHold hold{.name = name, .outcome = outcome->second, .ended = *ended, .written = *ended};
-  for (const auto& [field, text] : kTexts) hold.*text = known[field];
-  for (const auto& [field, text] : kHolderTexts) hold.who.*text = known[field];
-  hold.slots = Slots::read(known["slots"], {});
-  hold.slots.resources = split(known["resources"], ' ');
+  for (const auto& [field, text] : kTexts) hold.*text = known(field);
+  for (const auto& [field, text] : kHolderTexts) hold.who.*text = known(field);
+  hold.slots = Slots::read(known("slots"), {});
+  hold.slots.resources = split(known("resources"), ' ');
   if (hold.slots.resources.size() != hold.slots.numbers.size()) hold.slots.resources.clear();
-  hold.who.pid = static_cast<long>(std::clamp(whole_number(known["pid"]).value_or(0), 0LL, 1LL << 31));
+  hold.who.pid = static_cast<long>(std::clamp(whole_number(known("pid")).value_or(0), 0LL, 1LL << 31));
   // The id is later if the server's clock was ahead when it wrote an earlier entry.
-  hold.ended = std::min(*ended, time_in(known["ended"]).value_or(*ended));
-  hold.held = span_in(known["held"]);
-  hold.waited = span_in(known["waited"]);
+  hold.ended = std::min(*ended, time_in(known("ended")).value_or(*ended));
+  hold.held = span_in(known("held"));
+  hold.waited = span_in(known("waited"));
   if (hold.held) hold.held = std::min(*hold.held, hold.ended);
-  const auto value = whole_number(known["value"]);
+  const auto value = whole_number(known("value"));
   if (value && *value >= 0 && *value <= 255) hold.value = static_cast<int>(*value);
   return hold;
 }
@@ -159,34 +161,38 @@ HistoryNote note_of(const PastHold& hold) {
 void StreamOfHolds::add(PastHold entry) {
   const std::size_t before = seen_++;
   const auto found = open_.find(entry.owner);
-  if (found != open_.end() && are_one(holds_[found->second], entry)) {
-    PastHold& hold = holds_[found->second];
-    complete(hold, entry);
-    if (!entry.expired()) hold.outcome = Outcome::forced;
+  PastHold* const newer = found == open_.end() ? nullptr : &holds_[found->second - taken_].hold;
+  if (newer && are_one(*newer, entry)) {
+    size_ -= size_of(*newer);
+    complete(*newer, entry);
+    size_ += size_of(*newer);
+    if (!entry.expired()) newer->outcome = Outcome::forced;
     open_.erase(found);
     return;
   }
   if (wanted_ && !wanted_(entry)) return;
   const bool open = entry.outcome == Outcome::gone || entry.outcome == Outcome::forced;
-  if (open && !entry.owner.empty()) open_.insert_or_assign(entry.owner, holds_.size());
-  holds_.push_back(std::move(entry));
-  seen_before_.push_back(before);
+  if (open && !entry.owner.empty()) open_.insert_or_assign(entry.owner, taken_ + holds_.size());
+  size_ += size_of(entry);
+  holds_.push_back({std::move(entry), before});
 }
 
-std::vector<PastHold> StreamOfHolds::take_settled(std::size_t far) {
-  const auto is_open = [&](std::size_t i) {
-    const auto found = open_.find(holds_[i].owner);
-    return found != open_.end() && found->second == i;
-  };
-  std::size_t settled = 0;
-  while (settled < holds_.size() && (!is_open(settled) || seen_ - seen_before_[settled] > far)) ++settled;
-  const auto end = static_cast<std::ptrdiff_t>(settled);
-  std::vector<PastHold> taken(std::make_move_iterator(holds_.begin()), std::make_move_iterator(holds_.begin() + end));
-  holds_.erase(holds_.begin(), holds_.begin() + end);
-  seen_before_.erase(seen_before_.begin(), seen_before_.begin() + end);
-  std::erase_if(open_, [&](const auto& open) { return open.second < settled; });
-  for (auto& [owner, i] : open_) i -= settled;
-  return taken;
+const PastHold* StreamOfHolds::next(std::size_t far) const {
+  if (holds_.empty()) return nullptr;
+  const auto& [hold, seen_before] = holds_.front();
+  const auto found = open_.find(hold.owner);
+  const bool open = found != open_.end() && found->second == taken_ && seen_ - seen_before <= far;
+  return open ? nullptr : &hold;
+}
+
+PastHold StreamOfHolds::take() {
+  PastHold hold = std::move(holds_.front().hold);
+  holds_.pop_front();
+  const auto found = open_.find(hold.owner);
+  if (found != open_.end() && found->second == taken_) open_.erase(found);
+  ++taken_;
+  size_ -= size_of(hold);
+  return hold;
 }
 
 std::vector<PastHold> newest_of(std::vector<PastHold> holds, std::size_t limit) {

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstddef>
+#include <deque>
 #include <functional>
 #include <map>
 
@@ -55,6 +56,8 @@ std::vector<std::string> fields_of(const PastHold& hold);
 
 // One entry of XREVRANGE: {id, {field, value …}}. All texts are cut, and all numbers limited. None: it is malformed.
 std::optional<PastHold> read_entry(const LockName& name, const redis::Reply& entry);
+std::optional<PastHold> read_entry(const LockName& name, std::string_view id,
+                                   const std::map<std::string, std::string>& fields);
 
 struct Totals {
   long long losses = 0, skips = 0, forced = 0;
@@ -85,6 +88,7 @@ struct HistoryQuery {
   bool failed = false;                      // only those that are not fine()
   bool fine = false;                        // only those that are
   bool of_each = false;                     // the limit is for each lock
+  bool fits = false;                        // only the newest that fit into 32 MiB, if the limit is not for each lock
 
   bool wants(const PastHold& hold) const {
     return !(failed && hold.fine()) && !(fine && !hold.fine()) && !(since && hold.ended < *since) &&
@@ -102,20 +106,25 @@ class StreamOfHolds {
 
   void add(PastHold entry);
 
-  std::size_t size() const { return holds_.size(); }
-  const std::vector<PastHold>& holds() const { return holds_; }
+  // Of the holds that were not taken yet: how many, and in bytes.
+  std::size_t count() const { return holds_.size(); }
+  std::size_t size() const { return size_; }
   // An older entry may still belong to one of them.
   bool open() const { return !open_.empty(); }
-  // Takes the newest holds, up to the first one to which an entry may still belong, newest first. Such an entry is
-  // expected among the next `far` entries.
-  std::vector<PastHold> take_settled(std::size_t far);
+  // The newest one; null: there is none, or an entry may still belong to it, and is expected among the next `far` ones.
+  const PastHold* next(std::size_t far) const;
+  // REQUIRES: there is one.
+  PastHold take();
 
  private:
+  struct Found {
+    PastHold hold;
+    std::size_t seen_before;  // the number of entries before its own
+  };
   std::function<bool(const PastHold&)> wanted_;
-  std::vector<PastHold> holds_;
-  std::vector<std::size_t> seen_before_;  // for each hold, the number of entries before its own
-  std::size_t seen_ = 0;
-  std::map<std::string, std::size_t> open_;  // owner → index
+  std::deque<Found> holds_;
+  std::size_t seen_ = 0, taken_ = 0, size_ = 0;
+  std::map<std::string, std::size_t> open_;  // owner → number of the hold, with those that were taken
 };
 
 // Sorts by when they ended, newest first and otherwise stable; keeps at most `limit`.

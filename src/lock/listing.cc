@@ -1,80 +1,82 @@
 // SPDX-License-Identifier: MIT
 #include "lock/listing.h"
 
-#include <algorithm>
-#include <optional>
-#include <string>
+#include "redis/server_info.h"
 
 namespace rlock::lock {
 namespace {
 
-constexpr std::size_t kLongestList = std::size_t{32} << 20;
 constexpr std::string_view kAskByName = "; ask for locks by their names";
 
-// Bytes of a name in a set, including the node.
-constexpr std::size_t kName = sizeof(LockName) + 4 * sizeof(void*);
+// About how many bytes a string takes on the heap.
+std::size_t heap_of(const std::string& text) { return text.capacity() + 2 * sizeof(void*); }
 
-std::optional<LockName> name_in(std::span<const std::string_view> words, std::string_view key) {
-  for (const std::string_view word : words) {
-    if (!key.starts_with(word) || key.find(':', word.size()) != word.size()) continue;
-    if (word == LockName::kHold) {
-      if (!key.ends_with(LockName::kDue)) return {};
-      key.remove_suffix(LockName::kDue.size());
-    }
-    return LockName::of_companion(word, key);
+// In a set, with its node.
+std::size_t size_of(const LockName& name) {
+  return sizeof name + 6 * sizeof(void*) + heap_of(name.text()) + heap_of(name.given());
+}
+
+std::optional<LockName> name_in(std::span<const Companion> companions, std::string_view key) {
+  for (const Companion& one : companions) {
+    if (auto name = LockName::of_companion(one, key)) return name;
   }
   return {};
 }
 
-// The common prefix of the words, because a pattern cannot have alternatives.
-std::string pattern_of(std::span<const std::string_view> words) {
-  std::string start = std::string(words.front()) + ":";
-  for (const std::string_view word : words) {
-    start.erase(std::ranges::mismatch(start, std::string(word) + ":").in1, start.end());
+// The common prefix of their words, because a pattern cannot have alternatives.
+std::string pattern_of(std::span<const Companion> companions) {
+  std::string start = std::string(companions.front().word) + ":";
+  for (const Companion& one : companions) {
+    start.erase(std::ranges::mismatch(start, std::string(one.word) + ":").in1, start.end());
   }
   return start + "*";
 }
 
-Result<void> add_names(redis::Client& client, std::span<const std::string_view> words, std::size_t each,
-                       milliseconds exchange, const Until& end, std::set<LockName>& names, std::size_t& size) {
-  const std::string pattern = pattern_of(words);
+Result<void> add_names(const Reading& on, redis::Client& client, std::span<const Companion> companions,
+                       FewNames& names) {
+  const std::string pattern = pattern_of(companions);
   std::string cursor = "0";
   do {
-    const redis::Reply reply =
-        RLOCK_TRY(client.insist({"SCAN", cursor, "MATCH", pattern, "COUNT", "1000"}, end.at_most(exchange)));
+    const redis::Reply reply = RLOCK_TRY(client.insist({"SCAN", cursor, "MATCH", pattern, "COUNT", "1000"}, on.next()));
     cursor = reply.at(0).as_text();
     if (cursor.empty()) return client.unexpected_reply("SCAN");
     for (const redis::Reply& key : reply.at(1).elements) {
-      auto name = name_in(words, key.as_text());
-      if (name && names.insert(std::move(*name)).second) size += kName + each + key.text.size();
+      if (auto name = name_in(companions, key.as_text())) names.add(std::move(*name));
     }
-    RLOCK_TRY(within_list_limits(size, end));
+    RLOCK_TRY(within_list_limits(0, on.end));
   } while (cursor != "0");
+  return {};
+}
+
+Result<void> find_names(const Reading& on, std::span<const Companion> companions, FewNames& names) {
+  auto parts = RLOCK_TRY(on.client.parts(on.next()));
+  for (redis::Client& part : parts) RLOCK_TRY(add_names(on, part, companions, names));
+  if (parts.empty()) RLOCK_TRY(add_names(on, on.client, companions, names));
   return {};
 }
 
 std::size_t size_of(const HolderInfo& who) {
   std::size_t size = 0;
-  for (const HolderText& said : kHolderTexts) size += (who.*said.text).size();
+  for (const HolderText& said : kHolderTexts) size += heap_of(who.*said.text);
+  for (const auto& [owner, name] : who.within.locks()) size += size_of(name) + sizeof owner + heap_of(owner.text());
   return size;
 }
 
 std::size_t size_of(const Status& status) {
-  std::size_t size = sizeof status + status.name().text().size();
-  for (const HolderView& one : status.holders)
-    size += sizeof one + one.owner.size() + one.token.size() + size_of(one.who);
-  for (const WaiterView& one : status.queue) {
-    size += sizeof one + size_of(one.who) + one.who.within.locks().size() * sizeof(AncestorLocks::Locks::value_type);
+  std::size_t size = sizeof status + heap_of(status.name().text()) + heap_of(status.token);
+  for (const HolderView& one : status.holders) {
+    size += sizeof one + heap_of(one.owner) + heap_of(one.token) + size_of(one.who);
   }
-  for (const std::string& id : status.fair_queue) size += sizeof id + id.size();
+  for (const WaiterView& one : status.queue) size += sizeof one + size_of(one.who);
+  for (const auto* some : {&status.fair_queue, &status.resources}) {
+    for (const std::string& text : *some) size += sizeof text + heap_of(text);
+  }
   return size;
 }
 
-constexpr int kLongestLooks = 60;   // exchanges
-constexpr std::size_t kLock = 256;  // about the bytes of a lock, besides its name
-
-// Locks in one exchange. The first lock is asked for alone, so that the server then knows the script.
-constexpr std::size_t kAtOnce = 100;
+// Locks in one exchange: twice as many each time, as long as the answers are small. The first lock is asked for alone,
+// so that the server then knows the script.
+constexpr std::size_t kAtOnce = 100, kSmallAnswers = std::size_t{256} << 10;
 
 // Looks again, by itself, at a lock that is not a plain one, or for which there was no answer.
 Result<Status> of_any_kind(ByScripts& verbs, const LockName& name, Result<Status> plain, const Until& until) {
@@ -91,25 +93,76 @@ bool is_ours(const Status& status) {
 
 // True if the user lacks the right to one of the keys.
 bool has_keys(redis::Client& client, const LockName& name, const Until& until) {
-  const std::string keys[] = {name.text(),       name.token_key(),   name.holder_key(),
-                              name.queue_key(),  name.waiters_key(), name.history_key(),
-                              name.totals_key(), name.due_key(),     name.once_key()};
-  redis::Words command = {"EXISTS"};
-  for (const std::string& key : keys) command.push_back(key);
+  std::vector<std::string> words = {"EXISTS", name.text(), name.due_key()};
+  for (const Companion& one : kCompanions) {
+    if (one.is_key()) words.push_back(name.companion(one));
+  }
+  const redis::Words command(words.begin(), words.end());
   const auto reply = client.insist(command, until);
   return !reply || reply->as_number() != 0;
 }
 
 }  // namespace
 
-Result<std::set<LockName>> names_with(redis::Client& client, std::span<const std::string_view> words, std::size_t each,
-                                      milliseconds exchange, const Until& end) {
-  std::set<LockName> names;
-  std::size_t size = 0;
-  auto parts = RLOCK_TRY(client.parts(end.at_most(exchange)));
-  for (redis::Client& part : parts) RLOCK_TRY(add_names(part, words, each, exchange, end, names, size));
-  if (parts.empty()) RLOCK_TRY(add_names(client, words, each, exchange, end, names, size));
-  return names;
+std::string prefix_of(const LockName& name) {
+  const std::string& text = name.text();
+  std::size_t end = text.find_first_of(":/");
+  if (end == text.npos) end = text.find_first_of("-_.");
+  return end == text.npos ? "" : text.substr(0, end + 1);
+}
+
+void leave_out(LeftOut& left_out, const std::string& prefix, std::size_t locks) {
+  constexpr std::size_t kMostPrefixes = 100;
+  const bool has_room = left_out.of_prefix.contains(prefix) || left_out.of_prefix.size() < kMostPrefixes;
+  left_out.of_prefix[has_room ? prefix : ""] += locks;
+  left_out.number += locks;
+}
+
+void FewNames::add(LockName name) {
+  const std::size_t size = size_of(name);
+  if (!of_prefix_[prefix_of(name)].insert(std::move(name)).second) return;
+  size_ += size;
+  while (size_ > most_) drop_some();
+}
+
+void FewNames::drop_some() {
+  const auto most = std::ranges::max_element(of_prefix_, {}, [](const auto& team) { return team.second.size(); });
+  auto& [prefix, names] = *most;
+  const std::size_t dropped = names.size() - names.size() / 2;
+  for (std::size_t i = 0; i < dropped; ++i) {
+    size_ -= size_of(*names.rbegin());
+    names.erase(std::prev(names.end()));
+  }
+  leave_out(left_out_, prefix, dropped);
+  if (names.empty()) of_prefix_.erase(most);
+}
+
+std::vector<LockName> FewNames::in_turns() const {
+  std::vector<LockName> all;
+  std::vector<std::pair<std::set<LockName>::const_iterator, std::set<LockName>::const_iterator>> teams;
+  for (const auto& [prefix, names] : of_prefix_) teams.emplace_back(names.begin(), names.end());
+  while (!teams.empty()) {
+    for (auto& [next, end] : teams) all.push_back(*next++);
+    std::erase_if(teams, [](const auto& team) { return team.first == team.second; });
+  }
+  return all;
+}
+
+std::set<LockName> FewNames::take() {
+  std::set<LockName> all;
+  for (auto& [prefix, names] : of_prefix_) all.merge(names);
+  return all;
+}
+
+Result<milliseconds> clock_of(redis::Client& client, const Until& until) {
+  const auto clock = RLOCK_TRY(redis::read_clock(client, until));
+  return std::chrono::floor<milliseconds>(clock.server.value_or(clock.ours));
+}
+
+Result<std::set<LockName>> names_with(const Reading& on, std::span<const Companion> companions) {
+  FewNames names(kLongestList);
+  RLOCK_TRY(find_names(on, companions, names));
+  return names.take();
 }
 
 Result<void> within_list_limits(std::size_t size, const Until& end) {
@@ -129,50 +182,106 @@ bool is_of_others(const Error& error) {
          (error.message.contains("the keys used as arguments") || error.message.contains("to access a key"));
 }
 
+// Names and locks share the room.
 Result<Listing> inspect_one_server(redis::Client& client, milliseconds exchange, const Until& until,
-                                   const std::set<LockName>& also) {
+                                   const std::set<LockName>& also, std::size_t most) {
   ByScripts verbs(client);
-  const Until end = until.at_most(kLongestLooks * exchange);
-  constexpr std::string_view kWords[] = {LockName::kHolder, LockName::kQueue};
-  std::set<LockName> found = RLOCK_TRY(names_with(client, kWords, kLock, exchange, end));
-  found.insert(also.begin(), also.end());
-  const std::vector<LockName> names(found.begin(), found.end());
-  std::size_t size = names.size() * sizeof(Status);
+  const Reading on(client, exchange, until);
+  constexpr Companion kFound[] = {"rlock:holder", "rlock:queue"};
   Listing all;
-  for (std::size_t first = 0, count = 1; first < names.size(); first += count, count = kAtOnce) {
-    count = std::min(count, names.size() - first);
+  std::vector<LockName> names;
+  {
+    FewNames found(most / 4);
+    RLOCK_TRY(find_names(on, kFound, found));
+    for (const LockName& name : also) found.add(name);
+    names = found.in_turns();
+    all.left_out = found.left_out();
+  }
+  std::size_t size = names.size() * sizeof(LockName), looked_at = 0;
+  for (const LockName& name : names) size += heap_of(name.text());
+  all.locks.reserve(std::min(names.size(), most / sizeof(Status)));
+  for (std::size_t first = 0, wanted = 1; first < names.size() && size <= most;) {
+    const std::size_t count = std::min(wanted, names.size() - first);
     const std::span page(names.data() + first, count);
-    auto plain = verbs.inspect_plain(page, end.at_most(exchange));
-    for (std::size_t i = 0; i < count; ++i) {
-      auto looked = of_any_kind(verbs, page[i], std::move(plain[i]), end.at_most(exchange));
+    auto plain = verbs.inspect_plain(page, on.next());
+    const std::size_t before = size;
+    for (std::size_t i = 0; i < count && size <= most; ++i) {
+      auto looked = of_any_kind(verbs, page[i], std::move(plain[i]), on.next());
       if (!looked && is_of_others(looked.error())) {
         all.refused.insert(page[i]);
+        ++looked_at;
         continue;
       }
       Status status = RLOCK_TRY(std::move(looked));
-      if (!is_ours(status) && !also.contains(page[i])) continue;
-      size += size_of(status);
-      all.locks.push_back(std::move(status));
-      RLOCK_TRY(within_list_limits(size, end));
+      const bool shown = is_ours(status) || also.contains(page[i]);
+      if (shown) size += size_of(status);
+      if (size > most) break;
+      if (shown) all.locks.push_back(std::move(status));
+      ++looked_at;
+      RLOCK_TRY(within_list_limits(0, on.end));
     }
+    first += count;
+    wanted = size - before < kSmallAnswers ? std::min(2 * count, kAtOnce) : count / 2 + 1;
+  }
+  for (const LockName& name : std::span(names).subspan(looked_at)) leave_out(all.left_out, prefix_of(name), 1);
+  std::ranges::sort(all.locks, {}, &Status::name);
+  return all;
+}
+
+namespace {
+
+Result<Listing> inspect_quorum(Quorum& quorum, milliseconds exchange, const Until& until,
+                               const std::set<LockName>& also) {
+  const auto look = [&](Member& member, const Until& end) {
+    // The verdicts have the holders of each server once more.
+    return inspect_one_server(member.client, std::min(exchange, rlock::until(end.deadline)), {}, also,
+                              kLongestList / (2 * quorum.size()));
+  };
+  const auto lists = quorum.ask_each<Listing>(look, exchange, until, all_answer<Listing>);
+  RLOCK_TRY(quorum.expect_majority(lists, true));
+  std::set<LockName> names;
+  Listing all;
+  for (const auto& list : lists) {
+    if (!list) continue;
+    // A verdict on a lock that is free does not count waiters.
+    for (const Status& status : list->locks) {
+      if (status.state != Status::State::free || also.contains(status.name())) names.insert(status.name());
+    }
+    all.refused.insert(list->refused.begin(), list->refused.end());
+    if (list->left_out.number > all.left_out.number) all.left_out = list->left_out;
+  }
+  for (const LockName& name : names) {
+    Answers<Status> answers;
+    bool left_out = false;
+    for (const auto& list : lists) {
+      if (!list) {
+        answers.push_back(std::unexpected(list.error()));
+        continue;
+      }
+      const auto found = std::ranges::lower_bound(list->locks, name, {}, &Status::name);
+      const bool there = found != list->locks.end() && found->name() == name;
+      left_out = left_out || (!there && list->left_out.number > 0);  // or free: nobody knows
+      answers.push_back(there ? *found : Status{.lock = {name}});
+    }
+    all.refused.erase(name);
+    if (left_out) {
+      leave_out(all.left_out, prefix_of(name), 1);
+      continue;
+    }
+    all.locks.push_back(quorum.merged(name, answers));
   }
   return all;
 }
 
+}  // namespace
+
 Result<Listing> inspect_all(Servers& servers, milliseconds exchange, const Until& until,
                             const std::set<LockName>& also) {
-  auto all = RLOCK_TRY(servers.quorum() ? servers.quorum()->inspect_all(exchange, until, also)
+  auto all = RLOCK_TRY(servers.quorum() ? inspect_quorum(*servers.quorum(), exchange, until, also)
                                         : inspect_one_server(servers.client(0), exchange, until, also));
   for (Status& status : all.locks) status.asked = servers.display();
+  std::ranges::sort(all.locks, ForPeople{}, &Status::name);
   return all;
-}
-
-const HolderView* Status::oldest_holder() const {
-  const auto before = [](const HolderView& one, const HolderView& other) {
-    return one.held_for != other.held_for ? one.held_for > other.held_for : one.owner < other.owner;
-  };
-  const auto oldest = std::ranges::min_element(holders, before);
-  return oldest == holders.end() ? nullptr : &*oldest;
 }
 
 bool is_known(Servers& servers, const Status& status, const Until& until) {
@@ -185,10 +294,19 @@ bool is_known(Servers& servers, const Status& status, const Until& until) {
   return std::ranges::any_of(given, [](const auto& answer) { return answer.value_or(true); });
 }
 
-Result<std::set<LockName>> known_names(Servers& servers, milliseconds exchange, const Until& end) {
-  constexpr std::string_view kWords[] = {LockName::kHolder, LockName::kQueue, LockName::kHistory,
-                                         LockName::kTotals, LockName::kToken, LockName::kOnce};
-  return names_with(servers.client(0), kWords, 0, exchange, end);
+LookAt looking_with(Verbs& verbs, const Until& until) {
+  return [&verbs, until](const LockName& name) -> std::optional<Status> {
+    if (until.over()) return {};
+    auto found = verbs.inspect(name, until);
+    return found ? std::optional(*std::move(found)) : std::nullopt;
+  };
+}
+
+Result<std::vector<Deadlock>> find_deadlocks(redis::Client& client, milliseconds exchange, const Until& until) {
+  ByScripts verbs(client);
+  std::vector<Status> locks = RLOCK_TRY(inspect_one_server(client, exchange, until)).locks;
+  add_held_by_waiters(locks, looking_with(verbs, until));
+  return deadlocks_in(locks);
 }
 
 }  // namespace rlock::lock

@@ -4,13 +4,11 @@
 #include <poll.h>
 #include <sys/eventfd.h>
 
-#include <algorithm>
-#include <mutex>
 #include <system_error>
-#include <thread>
 
 #include "base/log.h"
 #include "base/text.h"
+#include "verbs/lease.h"
 
 namespace rlock::lock {
 namespace {
@@ -85,6 +83,42 @@ class RoundOfThreads {
   std::vector<std::size_t> answered_;
   std::vector<std::thread> threads_;
 };
+
+constexpr milliseconds kUndoTime = 500ms;  // short, because the user waits
+
+std::string why_unfit(const Member& member, milliseconds lease, TimePoint sent) {
+  const auto unfit = member.voter.unfit(lease, sent);
+  return unfit ? member.address + ": " + *unfit : "";
+}
+
+// Runs in the thread of that server.
+Result<Vote> vote(Member& member, const AcquireRequest& request, bool may_evict, const Until& until) {
+  RLOCK_TRY(member.give_back_strays(until));
+  const TimePoint sent = BootClock::now();
+  auto answer = RLOCK_TRY(member.verbs.vote(request, sent, Guard::life, until));
+  if (!answer) return fail(Error::Code::unavailable, member.address + ": it takes too long");
+  if (!may_evict) RLOCK_TRY(expect_no_eviction(member.client));
+  if (answer->back) answer->back->server = member.address;
+  std::string unfit = answer->back ? why_held_back(*answer->back) : why_unfit(member, request.lease, sent);
+  return Vote{std::move(*answer), std::move(unfit), sent};
+}
+
+// A restarted server may have forgotten the lock of a job whose lease is longer than ours, which the others may know.
+void judge_by_leases_of_others(const Quorum& quorum, const AcquireRequest& request, Answers<Vote>& votes) {
+  const milliseconds longest = longest_lease(request, votes);
+  if (longest <= request.lease) return;
+  for (std::size_t i = 0; i < votes.size(); ++i) {
+    if (votes[i] && !votes[i]->answer.back) votes[i]->unfit = why_unfit(quorum.member(i), longest, votes[i]->sent);
+  }
+}
+
+std::string why_missing(const Member& member, const Result<Vote>& vote) {
+  if (!vote) {
+    const std::string& why = vote.error().message;
+    return why.contains(member.address) ? why : member.address + ": " + why;
+  }
+  return vote->unfit.empty() ? member.address + ": it is held there" : vote->unfit;
+}
 
 }  // namespace
 
@@ -186,9 +220,11 @@ Result<Released> Quorum::release(const ReleaseRequest& request, const Until& unt
   return merge_releases(answers);
 }
 
-Result<Released> Quorum::force_unlock(const Lock& lock, const OwnerId& owner, const Until& until,
-                                      const HistoryNote* note) {
-  const auto ask = [&](Member& member, const Until& end) { return member.verbs.force_unlock(lock, owner, end, note); };
+Result<Released> Quorum::force_unlock(const Lock& lock, const HolderView& shown, const std::string& by,
+                                      const Until& until, const HistoryNote* note) {
+  const auto ask = [&](Member& member, const Until& end) {
+    return member.verbs.force_unlock(lock, shown, by, end, note);
+  };
   return merge_forced(ask_each<Released>(ask, kLookLimit, until, most_answer<Released>, kLookLimit));
 }
 
@@ -205,6 +241,145 @@ Result<long long> Quorum::ask_to_stop(const LockName& name, const OwnerId& owner
   long long heard = 0;  // the largest number, because each process listens on each server
   for (const auto& answer : answers) heard = std::max(heard, answer.value_or(0));
   return heard;
+}
+
+// The votes on each request of an attempt, and giving them back without a majority.
+
+void Quorum::begin_attempt() {
+  asked_.clear();
+  votes_.clear();
+  for (const auto& member : members_) member->lacks_hold = false;
+}
+
+// Keeps all answers, even those that do not count, because every grant may have to be given back.
+Result<Acquired> Quorum::acquire(const AcquireRequest& request, TimePoint sent, const Until& until) {
+  asked_.push_back(request);
+  const auto question = [&](Member& member, const Until& end) {
+    return vote(member, request, !refuses_eviction_, end);
+  };
+  Answers<Vote>& votes = votes_.emplace_back(
+      ask_each<Vote>(question, limit_of(request.lease, until), until, until_settled<Vote>(std::mem_fn(&Vote::counts))));
+  judge_by_leases_of_others(*this, request, votes);
+  if (interrupted_) return interrupted();
+  RLOCK_TRY(expect_independent());
+  auto acquired = elect(request, votes, sent);
+  if (acquired && acquired->hold) note_votes(request, votes, acquired->hold->owner, sent);
+  return acquired;
+}
+
+// Notes which servers have granted the lock to `owner`, by requests sent at `sent` or later, and which lack it. Says
+// once for each server that its vote is missing: as a warning if it refuses us, which will not change by itself,
+// otherwise as a notice, because cron should not send mail about a minority that is down. Has a branch for each kind of
+// vote.
+void Quorum::note_votes(const AcquireRequest& request, const Answers<Vote>& votes, const OwnerId& owner,
+                        TimePoint sent) {
+  for (std::size_t i = 0; i < votes.size(); ++i) {
+    Member& member = *members_[i];
+    const bool granted = votes[i] && votes[i]->answer.outcome == Acquired::Outcome::granted;
+    if (granted && votes[i]->answer.hold->owner == owner) member.renewed_at = sent;
+    // Nested holds are never put back.
+    const bool could_have_it = owner == request.owner && !granted && (!votes[i] || votes[i]->unfit.empty());
+    member.lacks_hold = member.lacks_hold || could_have_it;
+    const bool votes_now = votes[i] && votes[i]->counts();
+    if (std::exchange(member.said_missing, !votes_now) || votes_now) continue;
+    const auto say = !votes[i] && votes[i].error().code != Error::Code::unavailable ? log::warning : log::notice;
+    say(request.name.display() + ": a majority of the servers grants the lock, without " +
+        why_missing(member, votes[i]));
+  }
+}
+
+Result<void> Quorum::raise_tokens(std::span<const Hold> holds, const Until& until) {
+  const auto raise = [&](Member& member, const Until& end) { return member.verbs.raise(holds, end); };
+  const auto answers =
+      ask_each<bool>(raise, limit_of(holds.front().lease, until), until, until_settled<bool>(std::identity()));
+  if (interrupted_) return interrupted();
+  if (most(answers, std::identity())) return {};
+  std::string why;
+  for (const Error* error : errors_in(answers)) why += "; " + error->message;
+  return fail(Error::Code::unavailable, "the fencing token could not be raised on a majority of the servers" + why);
+}
+
+Result<void> Quorum::confirm(std::span<const Hold> holds, TimePoint sent, const Until& until) {
+  RLOCK_TRY(raise_tokens(holds, until));
+  const LeaseTiming timing = RLOCK_TRY(LeaseTiming::make(holds.front().lease, 0ms));
+  if (BootClock::now() >= oldest(holds) + timing.kill_at) {
+    return fail(Error::Code::unavailable, "the servers took longer than the lease to grant the lock");
+  }
+  held_ = asked_;
+  renewed_at_ = sent;
+  if (note_strays(holds)) give_back_strays(limit_of(holds.front().lease, until));
+  return {};
+}
+
+void Quorum::undo(milliseconds limit) {
+  note_strays({});
+  give_back_strays(limit);
+}
+
+// What the servers have granted, or may have if they have not answered, is to be given back, apart from the holds that
+// are kept: if an ancestor's hold counts, a server that does not know it has granted a separate one. Returns whether
+// there is anything.
+bool Quorum::note_strays(std::span<const Hold> kept) {
+  bool any = false;
+  for (std::size_t name = 0; name < votes_.size(); ++name) {
+    for (std::size_t i = 0; i < size(); ++i) {
+      const Result<Vote>& vote = votes_[name][i];
+      AcquireRequest stray = asked_[name];
+      if (vote ? !vote->answer.hold : !vote.error().maybe_executed) continue;
+      if (!kept.empty()) {
+        if (vote) stray.owner = vote->answer.hold->owner;
+        stray.heir.reset();
+        if (stray.owner == kept[name].owner) continue;
+      }
+      members_[i]->add_stray(stray);
+      any = true;
+    }
+  }
+  return any;
+}
+
+bool Quorum::has_strays() const {
+  return std::ranges::any_of(members_, [](const auto& member) { return !member->strays.empty(); });
+}
+
+// A signal does not end this, because signals are a reason to give locks back.
+void Quorum::give_back_strays(milliseconds limit) {
+  const auto give_back = [](std::size_t, Member& member, const Until& end) {
+    if (const auto given = member.give_back_strays(end); !given) log::debug(given.error().message);
+  };
+  const milliseconds patience = std::min(kUndoTime, limit);
+  ask_all(
+      give_back, patience, Until{}, [&](const auto& answered) { return answered.size() >= majority_of(size()); },
+      patience);
+}
+
+Status Quorum::merged(const LockName& name, const Answers<Status>& answers) const {
+  Status status = merge_views(name, answers);
+  status.token.clear();
+  status.asked.clear();
+  status.listening = 0;  // all waiters of a quorum listen there, and rlock's cannot be told apart
+  for (std::size_t i = 0; i < answers.size(); ++i) {
+    const auto& answer = answers[i];
+    const std::string& address = members_[i]->address;
+    status.asked += (i == 0 ? "" : " ") + members_[i]->client.address().display();
+    if (!answer) {
+      std::string trouble = answer.error().message;
+      if (trouble.starts_with(address + ": ")) trouble.erase(0, address.size() + 2);
+      status.servers.push_back({address, std::move(trouble), Status::State::free, {}});
+      continue;
+    }
+    status.servers.push_back({address, "", answer->state, answer->holders});
+    status.token = larger(status.token, answer->token);
+  }
+  return status;
+}
+
+Result<Status> Quorum::inspect(const LockName& name, const Until& until, Look look) {
+  const auto ask = [&](Member& member, const Until& end) { return member.verbs.inspect(name, end, look); };
+  const auto answers = look.majority ? ask_each<Status>(ask, kLookLimit, until, most_answer<Status>)
+                                     : ask_each<Status>(ask, kLookLimit, until, all_answer<Status>);
+  RLOCK_TRY(expect_majority(answers, true));
+  return merged(name, answers);
 }
 
 }  // namespace rlock::lock

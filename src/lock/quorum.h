@@ -6,12 +6,8 @@
 // (vote_limit), and less once a majority has answered. A server that refuses scripts has no vote.
 #pragma once
 
-#include <set>
-
 #include "lock/tally.h"
-#include "lock/voters.h"
 #include "redis/client.h"
-#include "verbs/by_scripts.h"
 #include "verbs/verbs.h"
 
 namespace rlock::lock {
@@ -30,8 +26,8 @@ struct Member {
   Result<void> give_back_strays(const Until& until);
 
   redis::Client& client;
-  ByScripts verbs{client, Guard::life};
-  std::string address;  // for messages
+  ByScripts verbs{client, Guard::life};  // a quorum always has the guard
+  std::string address;                   // for messages
   Voter voter;
   std::vector<StrayGrant> strays;
   std::optional<TimePoint> late_at;     // when it last failed to answer in time
@@ -48,11 +44,6 @@ inline constexpr milliseconds kLookLimit = 2s;
 // The same for a vote: a tenth of the lease, but at least 200 ms and at most 2 s.
 milliseconds vote_limit(milliseconds lease);
 
-struct Listing {
-  std::vector<Status> locks;   // sorted by name
-  std::set<LockName> refused;  // the user has no right to these
-};
-
 // Not for several threads at a time. No thread of its own runs between two calls, so a process may fork.
 class Quorum final : public Verbs {
  public:
@@ -62,7 +53,7 @@ class Quorum final : public Verbs {
   // One attempt consists of several requests. Held with `contested`: others have the lock on too few servers for them,
   // but too many for us. Unavailable: too few servers answer, or may vote. The attempt ends by confirm() or by undo().
   // Errors: also config if the servers are not independent.
-  using Verbs::acquire, Verbs::renew, Verbs::release;
+  using Verbs::acquire, Verbs::release;
   void begin_attempt();
   Result<Acquired> acquire(const AcquireRequest& request, TimePoint sent, const Until& until) override;
   // Completes the attempt: raises the fencing tokens on a majority, and checks that the validity is not over. `holds`:
@@ -76,6 +67,7 @@ class Quorum final : public Verbs {
   // On the last request of the attempt.
   const Answers<Vote>& last_votes() const { return votes_.back(); }
 
+  Result<AllRenewed> renew(std::span<const Hold> holds, milliseconds lease, const Until& until) override;
   Result<Renewed> renew(const Lock& lock, const OwnerId& owner, milliseconds lease, const Until& until) override;
   // For holds that nobody renews: puts them on each server that may vote and lacks them, by rounds of renewals, for at
   // most a second. REQUIRES: as for the renewal of holds.
@@ -85,13 +77,13 @@ class Quorum final : public Verbs {
 
   // The token, for lasted(), is the last one that a majority agrees on.
   Result<Released> release(const ReleaseRequest& request, const Until& until) override;
-  Result<Released> force_unlock(const Lock& lock, const OwnerId& owner, const Until& until,
+  Result<Released> force_unlock(const Lock& lock, const HolderView& shown, const std::string& by, const Until& until,
                                 const HistoryNote* note) override;
   Result<long long> ask_to_stop(const LockName& name, const OwnerId& owner, const std::string& by,
                                 const Until& until) override;
   Result<Status> inspect(const LockName& name, const Until& until, Look look) override;
-  // As lock::inspect_all.
-  Result<Listing> inspect_all(milliseconds exchange, const Until& until, const std::set<LockName>& also);
+  // What the servers' answers about a lock mean together. REQUIRES: a majority has answered.
+  Status merged(const LockName& name, const Answers<Status>& answers) const;
 
   std::size_t size() const { return members_.size(); }
   const Member& member(std::size_t i) const { return *members_[i]; }
@@ -137,22 +129,19 @@ class Quorum final : public Verbs {
     for (std::size_t i = 0; looks && i < size(); ++i) {
       members_[i]->silence = answers[i] ? "" : answers[i].error().message;
     }
-    const auto errors = errors_in(answers);
-    if (size() - errors.size() >= majority_of(size())) return {};
-    return std::unexpected(too_few(size(), errors));
+    if (most(answers, [](const Answer&) { return true; })) return {};
+    return too_few(answers);
   }
 
  private:
   class RenewalRound;
 
-  Result<AllRenewed> renew_all(std::span<const Hold> holds, milliseconds lease, TimePoint sent,
-                               const Until& until) override;
   void note_votes(const AcquireRequest& request, const Answers<Vote>& votes, const OwnerId& owner, TimePoint sent);
   Result<void> raise_tokens(std::span<const Hold> holds, const Until& until);
-  void give_back_other_grants(std::span<const Hold> holds, milliseconds limit);
+  bool note_strays(std::span<const Hold> kept);
   bool restore(Member& member, const AcquireRequest& request, const Hold& hold, const Until& until);
   void restore_where_lost(const Status& status, const OwnerId& owner, milliseconds lease,
-                          const Answers<Renewed>& answers, const Until& until);
+                          const Answers<Renewals>& answers, const Until& until);
   milliseconds limit_of(milliseconds lease, const Until& until) const;
   static void without_interruption(Error& error);
 

@@ -21,8 +21,18 @@ bool is_missing(const AcquireRequest& request, RenewOutcome found) {
   return found == RenewOutcome::free || beside_others;
 }
 
-bool may_lack(const Result<Renewed>& answer) {
-  return answer && (answer->outcome == RenewOutcome::free || answer->outcome == RenewOutcome::other_owner);
+// No further answer can change what is known of any of so many holds.
+auto until_known(std::size_t holds) {
+  return [holds](const auto& answers, const std::vector<std::size_t>& answered) {
+    return std::ranges::all_of(std::views::iota(std::size_t{0}, holds), [&](std::size_t hold) {
+      const auto renewed = [hold](const Renewals& all) { return all[hold].outcome == RenewOutcome::renewed; };
+      return until_settled<Renewals>(renewed)(answers, answered);
+    });
+  };
+}
+
+bool all_renewed(const Renewals& replies) {
+  return std::ranges::all_of(replies, [](const Renewed& one) { return one.outcome == RenewOutcome::renewed; });
 }
 
 Mode mode_of(const Lock& lock, const HolderView& holder) {
@@ -54,7 +64,10 @@ std::optional<AcquireRequest> request_as_held(const Status& status, const OwnerI
 // token cannot be raised, the hold is given back, to be put back later.
 bool Quorum::restore(Member& member, const AcquireRequest& request, const Hold& hold, const Until& until) {
   const TimePoint sent = BootClock::now();
-  const auto granted = member.verbs.put_back(request, sent, until);
+  AcquireRequest again = request;
+  again.once.reset();  // a minority's success does not count
+  // Without the guard: as long as a majority keeps the hold, no grant that this server may have forgotten has one.
+  const auto granted = member.verbs.vote(again, sent, Guard::off, until);
   const bool held = granted && *granted && (*granted)->outcome == Acquired::Outcome::granted;
   const auto raised = held ? member.verbs.raise({&hold, 1}, until) : Result<bool>(false);
   const bool done = raised && *raised;
@@ -70,12 +83,12 @@ bool Quorum::restore(Member& member, const AcquireRequest& request, const Hold& 
 // several holds, nothing is put back, because only their own processes know them. The token in `status` may be that of
 // one server; the holder's was raised on a majority, at least one of which has answered.
 void Quorum::restore_where_lost(const Status& status, const OwnerId& owner, milliseconds lease,
-                                const Answers<Renewed>& answers, const Until& until) {
+                                const Answers<Renewals>& answers, const Until& until) {
   const auto request = request_as_held(status, owner, lease);
   if (!request) return;
   const Hold hold = request->granted(owner, status.token, BootClock::now());
   const auto give = [&](std::size_t i, Member& member, const Until& end) {
-    if (!answers[i] || !is_missing(*request, answers[i]->outcome)) return;
+    if (!answers[i] || !is_missing(*request, answers[i]->front().outcome)) return;
     if (member.voter.unfit(request->lease, BootClock::now())) return;
     restore(member, *request, hold, end);
     if (const auto given = member.give_back_strays(end); !given) log::debug(given.error().message);
@@ -84,11 +97,13 @@ void Quorum::restore_where_lost(const Status& status, const OwnerId& owner, mill
 }
 
 Result<Renewed> Quorum::renew(const Lock& lock, const OwnerId& owner, milliseconds lease, const Until& until) {
-  const auto ask = [&](Member& member, const Until& end) { return member.verbs.renew(lock, owner, lease, end); };
-  const auto is_renewed = [](const Renewed& answer) { return answer.outcome == RenewOutcome::renewed; };
-  const auto answers = ask_each<Renewed>(ask, kLookLimit, until, until_settled<Renewed>(is_renewed));
-  auto merged = merge_renewals(answers);
-  if (!merged || merged->outcome != RenewOutcome::renewed || std::ranges::none_of(answers, may_lack)) return merged;
+  const auto ask = [&](Member& member, const Until& end) -> Result<Renewals> {
+    return Renewals{RLOCK_TRY(member.verbs.renew(lock, owner, lease, end))};
+  };
+  const auto answers = ask_each<Renewals>(ask, kLookLimit, until, until_known(1));
+  const auto merged = merge_renewals(answers, 0);
+  const auto has_it = [](const Renewals* one) { return all_renewed(*one); };
+  if (!merged || merged->outcome != RenewOutcome::renewed || std::ranges::all_of(given(answers), has_it)) return merged;
   const auto status = inspect(lock.name, until, {.majority = true});
   if (status && status->lock.layout == lock.layout) restore_where_lost(*status, owner, lease, answers, until);
   return merged;
@@ -96,18 +111,17 @@ Result<Renewed> Quorum::renew(const Lock& lock, const OwnerId& owner, millisecon
 
 class Quorum::RenewalRound {
  public:
-  RenewalRound(Quorum& quorum, std::span<const Hold> holds, milliseconds lease, TimePoint sent, const Until& until)
-      : quorum_(quorum), holds_(holds), lease_(lease), until_(until), sent_(sent) {}
+  RenewalRound(Quorum& quorum, std::span<const Hold> holds, milliseconds lease, const Until& until)
+      : quorum_(quorum), holds_(holds), lease_(lease), until_(until) {}
 
   Result<AllRenewed> run() {
     ask();
     if (quorum_.interrupted_) return std::unexpected(Error{Error::Code::interrupted, "interrupted", true});
     for (std::size_t i = 0; i < holds_.size(); ++i) {
-      const Ballot ballot = count_renewals(answers_, i);
-      if (ballot.rejected()) return AllRenewed{{loss_of(answers_, i), {}, {}}, i};
-      if (!ballot.carried()) return std::unexpected(too_few(answers_.size(), errors_in(answers_)));
+      const Renewed merged = RLOCK_TRY(merge_renewals(answers_, i));
+      if (merged.outcome != RenewOutcome::renewed) return AllRenewed{merged, i, sent_};
     }
-    AllRenewed all{{RenewOutcome::renewed, left_of_lease(), {}}, 0};
+    AllRenewed all{{RenewOutcome::renewed, left_of_lease()}, 0, sent_};
     quorum_.renewed_at_ = sent_;
     say_what_is_missing();
     restore();
@@ -115,27 +129,13 @@ class Quorum::RenewalRound {
   }
 
  private:
-  struct Lost {
-    const AcquireRequest* request;
-    const Hold* hold;
-  };
-  using Partial = std::vector<std::optional<Result<Renewals>>>;
-
   void ask() {
     const auto question = [&](Member& member, const Until& end) -> Result<Renewals> {
       RLOCK_TRY(member.give_back_strays(end));
       return member.verbs.renew_once(holds_, lease_, end);
     };
-    const auto enough = [&](const Partial& answers, const std::vector<std::size_t>& answered) {
-      Answers<Renewals> so_far;
-      for (const std::size_t i : answered) so_far.push_back(*answers[i]);
-      return std::ranges::all_of(std::views::iota(std::size_t{0}, holds_.size()), [&](std::size_t hold) {
-        Ballot ballot = count_renewals(so_far, hold);
-        ballot.voters = quorum_.size();
-        return ballot.is_settled();
-      });
-    };
-    answers_ = quorum_.ask_each<Renewals>(question, quorum_.limit_of(lease_, until_), until_, enough);
+    answers_ =
+        quorum_.ask_each<Renewals>(question, quorum_.limit_of(lease_, until_), until_, until_known(holds_.size()));
     answered_at_ = BootClock::now();
   }
 
@@ -158,10 +158,6 @@ class Quorum::RenewalRound {
     return lease_ - std::chrono::ceil<milliseconds>(answered_at_ - before) - lead;
   }
 
-  static bool all_renewed(const Renewals& replies) {
-    return std::ranges::all_of(replies, [](const auto& one) { return one.outcome == RenewOutcome::renewed; });
-  }
-
   // Once for each server, until it votes again. A server that was missing from the start is a notice; one that goes
   // missing while the job runs, and leaves a bare majority, is a warning.
   void say_what_is_missing() {
@@ -182,21 +178,21 @@ class Quorum::RenewalRound {
   // Repeats the request, under the same owner id, on servers that have lost the hold and may vote. Not for a nested
   // hold: its owner id belongs to another process, whose own hold would then be missing.
   void restore() {
-    std::vector<std::vector<Lost>> lost(quorum_.size());
-    for (std::size_t i = 0; i < quorum_.size(); ++i) lost[i] = find_lost(i);
-    if (std::ranges::all_of(lost, &std::vector<Lost>::empty)) return;
+    std::vector<std::vector<const Hold*>> lost;
+    for (std::size_t i = 0; i < quorum_.size(); ++i) lost.push_back(find_lost(i));
+    if (std::ranges::all_of(lost, &std::vector<const Hold*>::empty)) return;
     quorum_.ask_all(
         [&](std::size_t i, Member& member, const Until& end) {
-          for (const Lost& one : lost[i]) {
-            if (!quorum_.restore(member, *one.request, *one.hold, end)) member.lacks_hold = true;
+          for (const Hold* hold : lost[i]) {
+            if (!quorum_.restore(member, *request_of(*hold), *hold, end)) member.lacks_hold = true;
           }
         },
         std::min(kRestoreLimit, vote_limit(lease_)), Until{until_.deadline, -1}, [](const auto&) { return false; });
   }
 
   // What to put back on a server; notes whether there is more that it lacks.
-  std::vector<Lost> find_lost(std::size_t i) {
-    std::vector<Lost> lost;
+  std::vector<const Hold*> find_lost(std::size_t i) {
+    std::vector<const Hold*> lost;
     Member& member = *quorum_.members_[i];
     member.lacks_hold = false;
     if (!answers_[i]) return lost;
@@ -206,7 +202,7 @@ class Quorum::RenewalRound {
       if (!request || found == RenewOutcome::renewed) continue;
       if (member.voter.unfit(request->lease, BootClock::now())) continue;
       if (is_missing(*request, found)) {
-        lost.push_back({request, &holds_[hold]});
+        lost.push_back(&holds_[hold]);
       } else {
         member.lacks_hold = true;
       }
@@ -216,9 +212,7 @@ class Quorum::RenewalRound {
 
   // As it was granted; null: the hold is nested, or was granted to another process.
   const AcquireRequest* request_of(const Hold& hold) const {
-    const auto same = [&](const AcquireRequest& one) {
-      return one.owner == hold.owner && one.name.text() == hold.name().text();
-    };
+    const auto same = [&](const AcquireRequest& one) { return one.owner == hold.owner && one.name == hold.name(); };
     const auto found = std::ranges::find_if(quorum_.held_, same);
     return found == quorum_.held_.end() ? nullptr : &*found;
   }
@@ -227,21 +221,20 @@ class Quorum::RenewalRound {
   std::span<const Hold> holds_;
   milliseconds lease_;
   Until until_;
-  TimePoint sent_;
+  const TimePoint sent_ = BootClock::now();
   TimePoint answered_at_ = sent_;
   Answers<Renewals> answers_;
 };
 
-Result<AllRenewed> Quorum::renew_all(std::span<const Hold> holds, milliseconds lease, TimePoint sent,
-                                     const Until& until) {
-  return RenewalRound(*this, holds, lease, sent, until).run();
+Result<AllRenewed> Quorum::renew(std::span<const Hold> holds, milliseconds lease, const Until& until) {
+  return RenewalRound(*this, holds, lease, until).run();
 }
 
 void Quorum::complete(std::span<const Hold> holds) {
   const Until end = Until{}.at_most(kCompleteFor);
   const milliseconds lease = holds.front().lease;
   for (milliseconds pause = kFirstCompletion; lacks_hold() && !end.over(); pause *= 2) {
-    const auto renewed = Verbs::renew(holds, lease, end);
+    const auto renewed = renew(holds, lease, end);
     // The next request reports the cause.
     if (!renewed || renewed->outcome != RenewOutcome::renewed) return;
     if (lacks_hold()) wait_for(-1, 0, end.at_most(pause));

@@ -1,93 +1,245 @@
 // SPDX-License-Identifier: MIT
 #include "lock/read_history.h"
 
-#include <algorithm>
-#include <deque>
 #include <limits>
-#include <memory>
-#include <queue>
-#include <set>
-#include <string>
-#include <utility>
 
 #include "base/log.h"
-#include "lock/history_reader.h"
+#include "base/text.h"
 #include "lock/listing.h"
 #include "lock/tally.h"
-#include "redis/server_info.h"
 
 namespace rlock::lock {
 namespace {
 
-// Locks in one exchange, and entries in their replies together.
-constexpr std::size_t kLocksTogether = 100, kEntriesTogether = 2000;
-constexpr int kLongestReading = 60;  // exchanges
-constexpr std::size_t kNoLimit = std::numeric_limits<std::size_t>::max();
-// Keys by which locks with a history are found.
-constexpr std::string_view kHistories[] = {LockName::kHistory, LockName::kHold};
-
+using redis::Reply;
 using Past = std::vector<PastHold>;
 using Each = std::function<Result<void>(const PastHold&)>;
+using Command = std::vector<std::string>;
 
-struct Source {
-  std::optional<HistoryReader> reader;  // none: everything is ready
-  std::size_t number;                   // holds written at the same time are sorted by this, the order of the names
-  milliseconds next{};                  // when its next hold was written, or the latest time at which it can have been
-  std::deque<PastHold> ready;
-  std::size_t held_back = 0;  // in bytes, by the reader
+// Locks in one exchange, and entries in their replies together.
+constexpr std::size_t kTogether = 100, kEntriesTogether = 2000;
+// Entries in one reply. If a page with long texts is too long for a reply, a few or one are asked for.
+constexpr std::size_t kPage = 500, kShortPage = 20;
+constexpr std::size_t kNoLimit = std::numeric_limits<std::size_t>::max();
+// In bytes; the first as in lua/part/due.lua.
+constexpr std::size_t kLongestOwner = 512, kLongestScore = 32;
+// Keys by which locks with a history are found.
+constexpr Companion kHistories[] = {"rlock:history", "rlock:hold"};
 
-  bool over() const { return ready.empty() && (!reader || reader->over()); }
-};
-
-struct Later {
-  bool operator()(const Source* one, const Source* other) const {
-    return one->next != other->next ? one->next < other->next : one->number > other->number;
+// Sends commands that only read, in one exchange. Those without an answer are sent again alone, because a reply that is
+// too long loses all replies after it. Errors: the time is over.
+Result<std::vector<Result<Reply>>> ask_together(const Reading& on, const std::vector<Command>& commands) {
+  if (on.end.over()) return fail(Error::Code::unavailable, "reading the history takes too long; ask for less of it");
+  std::vector<redis::Words> all;
+  for (const Command& command : commands) all.emplace_back(command.begin(), command.end());
+  auto replies = on.client.call_all(all, on.next());
+  for (std::size_t i = 0; i < replies.size(); ++i) {
+    if (replies[i]) continue;
+    const Error::Code code = replies[i].error().code;
+    const bool unanswered = code == Error::Code::unavailable || code == Error::Code::protocol;
+    if (unanswered) replies[i] = on.client.insist(all[i], on.next());
   }
+  return replies;
+}
+
+// Asks `command(item)` for each item, and gives the answer to `take(item, reply)`. Errors: also those of `take`.
+template <class Items, class Ask, class Take>
+Result<void> ask_for_each(const Reading& on, const Items& items, const Ask& command, const Take& take) {
+  for (auto next = items.begin(); next != items.end();) {
+    RLOCK_TRY(within_list_limits(0, on.end));
+    auto answered = next;
+    std::vector<Command> commands;
+    for (; next != items.end() && commands.size() < kTogether; ++next) commands.push_back(command(*next));
+    for (const auto& reply : RLOCK_TRY(ask_together(on, commands))) RLOCK_TRY(take(*answered++, reply));
+  }
+  return {};
+}
+
+struct DueHold {
+  LockName name;
+  std::string owner, ended;
 };
 
-using Waiting = std::priority_queue<Source*, std::vector<Source*>, Later>;
+// The holds of these locks that need an entry and have none yet, because their lease has ended (lua/part/due.lua), as
+// the next grant will record them. Up to a hundred for each lock, newest first. Ignores locks that cannot be read.
+Result<Past> read_due(const Reading& on, const std::set<LockName>& names) {
+  std::vector<DueHold> due;
+  Past holds;
+  std::size_t size = 0;
+  const std::string now = names.empty() ? "" : std::to_string(RLOCK_TRY(clock_of(on.client, on.next())).count());
+  const auto owners_of = [&](const LockName& name) -> Command {
+    return {"ZREVRANGEBYSCORE", name.due_key(), now, "0", "WITHSCORES", "LIMIT", "0", std::to_string(kTogether)};
+  };
+  RLOCK_TRY(ask_for_each(on, names, owners_of, [&](const LockName& name, const Result<Reply>& reply) -> Result<void> {
+    for (std::size_t i = 0; reply && i + 1 < reply->elements.size(); i += 2) {
+      DueHold one{name, reply->at(i).as_text(), reply->at(i + 1).as_text()};
+      if (one.owner.size() > kLongestOwner || one.ended.size() > kLongestScore) continue;
+      size += sizeof one + name.text().size() + one.owner.size() + one.ended.size();
+      due.push_back(std::move(one));
+    }
+    return within_list_limits(size, on.end);
+  }));
+  static constexpr const char* kFields[] = {"since", "token",   "history", "host", "pid",
+                                            "user",  "command", "reason",  "slots"};
+  const auto fields_of = [](const DueHold& one) {
+    Command command = {"HMGET", one.name.entry_key(one.owner)};
+    command.insert(command.end(), std::begin(kFields), std::end(kFields));
+    return command;
+  };
+  RLOCK_TRY(ask_for_each(on, due, fields_of, [&](const DueHold& one, const Result<Reply>& reply) -> Result<void> {
+    std::map<std::string, std::string> known = {{"outcome", "gone"}, {"end", "expired"}, {"owner", one.owner}};
+    for (std::size_t i = 0; reply && i < std::size(kFields); ++i) known[kFields[i]] = reply->at(i).as_text();
+    known["kind"] = known["history"];
+    auto hold = read_entry(one.name, one.ended, known);
+    if (!hold) return {};
+    const auto since = whole_number(known["since"]);
+    if (since && *since >= 0 && *since <= hold->ended.count()) hold->held = hold->ended - milliseconds(*since);
+    size += size_of(*hold);
+    holds.push_back(*std::move(hold));
+    return within_list_limits(size, on.end);
+  }));
+  return newest_of(std::move(holds), kNoLimit);
+}
+
+// The holds of one lock, read page by page; or those that are in no history yet, of all locks.
+class Source {
+ public:
+  // `page`: entries in the first reply; `longest`: at most in a later one; 0: there are none to read. The references
+  // must outlive this object.
+  Source(const LockName* name, const HistoryQuery& query, std::size_t page, std::size_t longest, std::size_t number)
+      : name_(name),
+        query_(query),
+        page_(page),
+        longest_(longest),
+        number_(number),
+        found_([&query](const PastHold& hold) { return query.wants(hold); }),
+        read_(longest == 0) {}
+
+  // For the next page.
+  Command command() const {
+    return {"XREVRANGE", name_->history_key(), newest_, "-", "COUNT", std::to_string(number_wanted())};
+  }
+
+  // Takes the reply. Returns its error, unless the key is not a stream or the page was too long.
+  Result<void> take_page(const Result<Reply>& reply) {
+    const std::size_t page = number_wanted();
+    if (!reply && reply.error().code == Error::Code::protocol) {
+      ask_for_less(page, reply.error());
+    } else if (!reply && reply.error().code == Error::Code::wrong_kind) {
+      read_ = true;
+      warn("the key " + escaped(name_->history_key()) + " is not a stream; delete it");
+    } else {
+      RLOCK_TRY(reply);
+      take(reply->elements);
+      read_ = read_ || reply->elements.size() < page;
+      page_ = std::min(page_ * 4, longest_);
+    }
+    if (read_ && odd_ > 0) warn(std::to_string(odd_) + " entries were not written by rlock");
+    return {};
+  }
+
+  void add(PastHold hold) { found_.add(std::move(hold)); }
+
+  // The newest hold can be taken, no matter what the next pages say.
+  bool ready() const { return found_.next(far()); }
+  PastHold take() { return found_.take(); }
+  // No more pages are needed, and everything was taken.
+  bool over() const { return read_ && found_.count() == 0; }
+  std::size_t size() const { return found_.size(); }  // in bytes
+
+  // Updates by what sources are sorted: when the next hold was written, or the latest time at which it can have been.
+  void set_next() {
+    if (const PastHold* hold = found_.next(far())) next_ = hold->written;
+  }
+  bool comes_before(const Source& other) const {
+    return next_ != other.next_ ? next_ > other.next_ : number_ < other.number_;
+  }
+  std::size_t number() const { return number_; }
+
+ private:
+  std::size_t number_wanted() const { return beyond_ ? std::min(page_, kShortPage) : page_; }
+  std::size_t far() const { return read_ ? 0 : std::max(longest_, kShortPage); }
+
+  void warn(const std::string& what) const { log::warning(name_->display() + ": its history: " + what); }
+
+  // A reply of `page` entries is too long, so later pages stay smaller. A single entry cannot be skipped, because its
+  // id is unknown.
+  void ask_for_less(std::size_t page, const Error& error) {
+    if (page == 1) {
+      read_ = true;
+      warn("it cannot be read from here on: " + error.message + "; delete the key " + escaped(name_->history_key()));
+    }
+    longest_ = std::max(page - 1, std::size_t{1});
+    page_ = page > kShortPage ? kShortPage : 1;
+  }
+
+  void take(const std::vector<Reply>& entries) {
+    bool too_old = false;
+    for (const Reply& entry : entries) {
+      auto hold = read_entry(*name_, entry);
+      newest_ = "(" + entry.at(0).as_text();
+      if (!hold) {
+        ++odd_;
+        continue;
+      }
+      too_old = query_.since && hold->written < *query_.since;
+      found_.add(*std::move(hold));
+    }
+    const bool enough = too_old || found_.count() >= query_.limit;
+    read_ = enough && (beyond_ || !found_.open());
+    beyond_ = enough;  // the other entry of a hold, if any, is among the next few
+  }
+
+  const LockName* name_;
+  const HistoryQuery& query_;
+  std::string newest_ = "+";
+  std::size_t page_, longest_;
+  std::size_t number_;  // holds written at the same time are sorted by this, the order of the names
+  std::size_t odd_ = 0;
+  StreamOfHolds found_;
+  milliseconds next_ = milliseconds::max();
+  bool read_, beyond_ = false;
+};
+
+struct Sooner {
+  bool operator()(const Source* one, const Source* other) const { return one->comes_before(*other); }
+};
 
 class HistoryMerge {
  public:
-  HistoryMerge(redis::Client& client, HistoryQuery query, milliseconds exchange)
-      : client_(client), query_(std::move(query)), exchange_(exchange) {
+  // `found`: the names were found in the database, so it may be that the user has no right to some.
+  HistoryMerge(redis::Client& client, HistoryQuery query, milliseconds exchange, bool found = false)
+      : on_(client, exchange), query_(std::move(query)), listing_(found || query_.names.empty()) {
     if (!query_.of_each) limit_ = std::exchange(query_.limit, kNoLimit);  // a lock may have them all
   }
 
   Result<void> run(const Each& each) {
-    RLOCK_TRY(set_since());
+    if (query_.within) query_.since = RLOCK_TRY(clock_of(on_.client, on_.next())) - *query_.within;
     names_ = {query_.names.begin(), query_.names.end()};
-    listing_ = names_.empty();
-    if (listing_) names_ = RLOCK_TRY(names_with(client_, kHistories, 0, exchange_, end_));
+    if (names_.empty()) names_ = RLOCK_TRY(names_with(on_, kHistories));
     RLOCK_TRY(begin());
     if (!query_.of_each) RLOCK_TRY(add_due());
-    for (std::size_t told = 0; told < limit_ && !waiting_.empty();) {
-      Source* const first = waiting_.top();
-      if (first->ready.empty()) {
+    const std::size_t most = query_.fits ? kLongestList : kNoLimit;
+    for (std::size_t told = 0, size = 0; told < limit_ && size <= most && !waiting_.empty();) {
+      Source* const first = *waiting_.begin();
+      if (!first->ready()) {
         RLOCK_TRY(load());
         continue;
       }
-      waiting_.pop();
-      const PastHold hold = std::move(first->ready.front());
-      first->ready.pop_front();
+      waiting_.erase(waiting_.begin());
+      const PastHold hold = first->take();
       size_ -= size_of(hold);
-      wait_with(*first, hold.written);
+      size += size_of(hold);
+      wait_with(*first);
       const TimePoint before = BootClock::now();
       RLOCK_TRY(each(hold));
-      end_.deadline += BootClock::now() - before;
+      on_.end.deadline += BootClock::now() - before;
       ++told;
     }
     return {};
   }
 
  private:
-  Result<void> set_since() {
-    if (!query_.within) return {};
-    const auto clock = RLOCK_TRY(redis::read_clock(client_, end_.at_most(exchange_)));
-    query_.since = std::chrono::floor<milliseconds>(clock.server.value_or(clock.ours)) - *query_.within;
-    return {};
-  }
-
   Result<void> begin() {
     const std::size_t locks = std::max(names_.size(), std::size_t{1});
     const std::size_t longest = std::clamp(kEntriesTogether / locks, std::size_t{1}, kPage);
@@ -95,9 +247,8 @@ class HistoryMerge {
     const std::size_t page = query_.failed || query_.fine ? longest : std::min(wanted, longest);
     std::vector<Source*> some;
     for (const LockName& name : names_) {
-      sources_.push_back(std::make_unique<Source>(HistoryReader(name, query_, page, longest), sources_.size()));
-      some.push_back(sources_.back().get());
-      if (some.size() < kLocksTogether) continue;
+      some.push_back(&add_source(&name, page, longest));
+      if (some.size() < kTogether) continue;
       RLOCK_TRY(load(some));
       some.clear();
       drop_superfluous();
@@ -105,101 +256,119 @@ class HistoryMerge {
     return load(some);
   }
 
+  Source& add_source(const LockName* name, std::size_t page, std::size_t longest) {
+    return *sources_.emplace_back(std::make_unique<Source>(name, query_, page, longest, sources_.size()));
+  }
+
   // Adds the holds that are in no history yet.
   Result<void> add_due() {
-    auto due = std::make_unique<Source>(std::nullopt, sources_.size());
-    for (PastHold& hold : RLOCK_TRY(read_due(client_, names_, exchange_, end_))) {
-      if (!query_.wants(hold)) continue;
-      size_ += size_of(hold);
-      due->ready.push_back(std::move(hold));
-    }
-    wait_with(*due, milliseconds::max());
-    sources_.push_back(std::move(due));
+    Source& due = add_source(nullptr, 0, 0);
+    for (PastHold& hold : RLOCK_TRY(read_due(on_, names_))) due.add(std::move(hold));
+    size_ += due.size();
+    wait_with(due);
     return {};
   }
 
-  // Forgets sources if there are as many others with newer holds as the limit: there may be many locks and a low limit.
+  // Of the sources with a known hold, keeps only as many with the newest ones as the limit: there may be many locks.
   void drop_superfluous() {
-    if (limit_ == kNoLimit || waiting_.size() < 2 * limit_ + kLocksTogether) return;
-    Waiting kept;
-    for (std::size_t newer = 0; !waiting_.empty(); waiting_.pop()) {
-      Source* const source = waiting_.top();
-      if (source->ready.empty() || newer++ < limit_) {
-        kept.push(source);
+    std::size_t newer = 0;
+    for (auto next = waiting_.begin(); limit_ != kNoLimit && next != waiting_.end();) {
+      Source& source = **next;
+      if (!source.ready() || newer++ < limit_) {
+        ++next;
         continue;
       }
-      for (const PastHold& hold : source->ready) size_ -= size_of(hold);
-      size_ -= source->held_back;
-      sources_[source->number].reset();
+      next = waiting_.erase(next);
+      size_ -= source.size();
+      sources_[source.number()].reset();
     }
-    waiting_ = std::move(kept);
   }
 
   // Loads the next page of the first source, and of those that will need one next.
   Result<void> load() {
-    std::vector<Source*> some, others;
-    while (!waiting_.empty() && some.size() < kLocksTogether && others.size() < kLocksTogether) {
-      (waiting_.top()->ready.empty() ? some : others).push_back(waiting_.top());
-      waiting_.pop();
+    std::vector<Source*> some;
+    std::size_t others = 0;
+    for (auto next = waiting_.begin(); next != waiting_.end() && some.size() < kTogether && others < kTogether;) {
+      if ((*next)->ready()) {
+        ++others;
+        ++next;
+      } else {
+        some.push_back(*next);
+        next = waiting_.erase(next);
+      }
     }
-    for (Source* other : others) waiting_.push(other);
     return load(some);
   }
 
   Result<void> load(const std::vector<Source*>& some) {
     if (some.empty()) return {};
-    Commands commands;
-    for (const Source* source : some) commands.push_back(source->reader->command());
-    auto replies = RLOCK_TRY(ask_together(client_, commands, exchange_, end_));
-    for (std::size_t i = 0; i < some.size(); ++i) RLOCK_TRY(take(*some[i], std::move(replies[i])));
-    return {};
-  }
-
-  Result<void> take(Source& source, Result<redis::Reply> reply) {
-    const bool answered = reply.has_value();  // else the error is about the server
-    auto taken = source.reader->take_page(std::move(reply));
-    if (!taken && listing_ && is_of_others(taken.error())) return {};
-    if (!taken && answered) return std::unexpected(std::move(taken).error().in(source.reader->name().display()));
-    RLOCK_TRY(std::move(taken));
-    for (PastHold& hold : source.reader->take_settled()) {
-      size_ += size_of(hold);
-      source.ready.push_back(std::move(hold));
+    std::vector<Command> commands;
+    for (const Source* source : some) commands.push_back(source->command());
+    const auto replies = RLOCK_TRY(ask_together(on_, commands));
+    for (std::size_t i = 0; i < some.size(); ++i) {
+      size_ -= some[i]->size();
+      const auto taken = some[i]->take_page(replies[i]);
+      size_ += some[i]->size();
+      if (!taken && listing_ && is_of_others(taken.error())) continue;
+      RLOCK_TRY(taken);
+      RLOCK_TRY(within_list_limits(size_, on_.end));
+      wait_with(*some[i]);
     }
-    size_ -= std::exchange(source.held_back, source.reader->size_held_back());
-    size_ += source.held_back;
-    RLOCK_TRY(within_list_limits(size_, end_));
-    wait_with(source, source.next == milliseconds{} ? milliseconds::max() : source.next);
     return {};
   }
 
-  // `latest`: all further holds of the source were written by then.
-  void wait_with(Source& source, milliseconds latest) {
-    source.next = source.ready.empty() ? latest : source.ready.front().written;
-    if (!source.over()) waiting_.push(&source);
+  void wait_with(Source& source) {
+    source.set_next();
+    if (!source.over()) waiting_.insert(&source);
   }
 
-  redis::Client& client_;
+  Reading on_;
   HistoryQuery query_;
   std::size_t limit_ = kNoLimit;
-  const milliseconds exchange_;
-  Until end_ = Until{}.at_most(kLongestReading * exchange_);
   std::set<LockName> names_;
-  bool listing_ = false;
-  std::size_t size_ = 0;  // of all holds that are ready or held back, in bytes
+  const bool listing_;
+  std::size_t size_ = 0;  // of all holds in the sources, in bytes
   std::vector<std::unique_ptr<Source>> sources_;
-  Waiting waiting_;
+  std::set<Source*, Sooner> waiting_;
 };
 
-Result<Past> read_one_server(redis::Client& client, const HistoryQuery& query, milliseconds exchange) {
+// Some holds of each lock. The number of locks has no limit, so if one hold of each is too many, some are left out.
+Result<Past> read_of_each(redis::Client& client, HistoryQuery query, milliseconds exchange) {
+  const Reading on(client, exchange);
+  FewNames found(kNoLimit);
+  for (const LockName& name : query.names) found.add(name);
+  const bool listing = query.names.empty();
+  if (listing) {
+    for (const LockName& name : RLOCK_TRY(names_with(on, kHistories))) found.add(name);
+  }
+  const std::vector<LockName> names = found.in_turns();
   Past all;
-  std::map<LockName, std::size_t> of_lock;
-  std::size_t size = 0;
-  // The number of locks has no limit, so check the size if the limit is for each lock.
+  std::size_t size = 0, done = 0;
+  while (done < names.size() && size <= kLongestList) {
+    const auto some = std::span(names).subspan(done, std::min(kTogether, names.size() - done));
+    query.names.assign(some.begin(), some.end());
+    std::map<LockName, std::size_t> of_lock;
+    RLOCK_TRY(HistoryMerge(client, query, exchange, listing).run([&](const PastHold& hold) -> Result<void> {
+      if (++of_lock[hold.name] > query.limit) return {};
+      all.push_back(hold);
+      size += size_of(hold);
+      return within_list_limits(query.limit > 1 ? size : 0, on.end);
+    }));
+    done += some.size();
+  }
+  if (done < names.size()) {
+    log::warning("the last holds of " + std::to_string(names.size() - done) +
+                 " locks are left out, because they may take " + std::to_string(kLongestList >> 20) + " MiB together");
+  }
+  return newest_of(std::move(all), kNoLimit);
+}
+
+Result<Past> read_one_server(redis::Client& client, const HistoryQuery& query, milliseconds exchange) {
+  if (query.of_each) return read_of_each(client, query, exchange);
+  Past all;
   RLOCK_TRY(HistoryMerge(client, query, exchange).run([&](const PastHold& hold) -> Result<void> {
-    if (query.of_each && ++of_lock[hold.name] > query.limit) return {};
     all.push_back(hold);
-    if (query.of_each) size += size_of(hold);
-    return within_list_limits(size, Until{});
+    return {};
   }));
   return newest_of(std::move(all), kNoLimit);
 }
@@ -207,43 +376,26 @@ Result<Past> read_one_server(redis::Client& client, const HistoryQuery& query, m
 using TotalsOf = std::map<LockName, Totals>;
 
 Result<TotalsOf> totals_on(redis::Client& client, const std::vector<LockName>& named, milliseconds exchange) {
-  const Until end = Until{}.at_most(kLongestReading * exchange);
+  const Reading on(client, exchange);
   std::set<LockName> names(named.begin(), named.end());
   const bool listing = names.empty();
-  if (listing) names = RLOCK_TRY(names_with(client, {&LockName::kTotals, 1}, sizeof(Totals), exchange, end));
+  if (listing) names = RLOCK_TRY(names_with(on, std::array{Companion("rlock:totals")}));
   TotalsOf all;
-  for (auto name = names.begin(); name != names.end();) {
-    RLOCK_TRY(within_list_limits(0, end));
-    Commands commands;
-    auto answered = name;
-    for (; name != names.end() && commands.size() < kLocksTogether; ++name) {
-      commands.push_back({"HMGET", name->totals_key(), "losses", "skips", "forced"});
+  const auto ask = [](const LockName& name) -> Command {
+    return {"HMGET", name.totals_key(), "losses", "skips", "forced"};
+  };
+  RLOCK_TRY(ask_for_each(on, names, ask, [&](const LockName& name, const Result<Reply>& reply) -> Result<void> {
+    if (reply) {
+      all.emplace(name, read_totals(*reply));
+      return {};
     }
-    for (const auto& reply : RLOCK_TRY(ask_together(client, commands, exchange, end))) {
-      const LockName& asked = *answered++;
-      if (reply) {
-        all.emplace(asked, read_totals(*reply));
-        continue;
-      }
-      const bool too_long = reply.error().code == Error::Code::protocol;
-      const bool passed_over = listing && (too_long || is_of_others(reply.error()));
-      if (!passed_over && reply.error().code != Error::Code::wrong_kind) return std::unexpected(reply.error());
-      if (too_long) log::warning(asked.display() + ": its totals cannot be read: " + reply.error().message);
-    }
-  }
+    const bool too_long = reply.error().code == Error::Code::protocol;
+    const bool passed_over = listing && (too_long || is_of_others(reply.error()));
+    if (!passed_over && reply.error().code != Error::Code::wrong_kind) return std::unexpected(reply.error());
+    if (too_long) log::warning(name.display() + ": its totals cannot be read: " + reply.error().message);
+    return {};
+  }));
   return all;
-}
-
-Result<bool> wanted_on(redis::Client& client, const std::vector<LockName>& names, milliseconds exchange) {
-  const Until end = Until{}.at_most(kLongestReading * exchange);
-  constexpr std::string_view kWords[] = {LockName::kHistory, LockName::kTotals, LockName::kHold};
-  if (names.empty()) return !RLOCK_TRY(names_with(client, kWords, 0, exchange, end)).empty();
-  Commands commands;
-  for (const LockName& name : names) {
-    commands.push_back({"EXISTS", name.history_key(), name.totals_key(), name.due_key()});
-  }
-  const auto replies = RLOCK_TRY(ask_together(client, commands, exchange, end));
-  return std::ranges::any_of(replies, [](const auto& reply) { return reply && reply->as_number() > 0; });
 }
 
 }  // namespace
@@ -264,8 +416,10 @@ Result<Past> read_history(Servers& servers, const HistoryQuery& query, milliseco
 Result<NewestHolds> read_newest(Servers& servers, HistoryQuery query, milliseconds exchange) {
   const std::size_t limit = query.limit++;  // one more, to see whether there are older ones
   auto holds = RLOCK_TRY(read_history(servers, query, exchange));
-  const bool older = holds.size() > limit;
-  if (older) holds.pop_back();
+  std::size_t size = 0;
+  for (const PastHold& hold : holds) size += size_of(hold);
+  const bool over = holds.size() > limit, older = over || (query.fits && size > kLongestList);
+  if (over) holds.pop_back();
   return NewestHolds{std::move(holds), older};
 }
 
@@ -281,12 +435,6 @@ Result<TotalsOf> read_totals(Servers& servers, const std::vector<LockName>& name
     }
   }
   return all;
-}
-
-Result<bool> history_is_wanted(Servers& servers, const std::vector<LockName>& names, milliseconds exchange) {
-  const auto given = RLOCK_TRY(servers.ask_most<bool>(
-      [&](redis::Client& client, const Until&) { return wanted_on(client, names, exchange); }, exchange));
-  return std::ranges::find(given, true) != given.end();
 }
 
 }  // namespace rlock::lock

@@ -34,8 +34,4 @@ Result<NewestHolds> read_newest(Servers& servers, HistoryQuery query, millisecon
 Result<std::map<LockName, Totals>> read_totals(Servers& servers, const std::vector<LockName>& names,
                                                milliseconds exchange);
 
-// Whether a job has recently asked for a history of one of these locks, or if there are no names, of any. A lock that
-// is held, or that was only skipped, has no entry.
-Result<bool> history_is_wanted(Servers& servers, const std::vector<LockName>& names, milliseconds exchange);
-
 }  // namespace rlock::lock

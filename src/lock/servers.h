@@ -73,9 +73,6 @@ class Servers {
   void disconnect() {
     for (const auto& client : clients_) client->disconnect();
   }
-  void leave() {
-    for (const auto& client : clients_) client->leave();
-  }
   void forget() {
     for (const auto& client : clients_) client->forget();
   }

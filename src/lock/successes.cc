@@ -1,32 +1,22 @@
 // SPDX-License-Identifier: MIT
 #include "lock/successes.h"
 
-#include <algorithm>
-#include <map>
-#include <utility>
-
 #include "lock/listing.h"
 #include "lock/tally.h"
 #include "redis/server_info.h"
-#include "verbs/replies.h"
+#include "verbs/script.h"
 
 namespace rlock::lock {
 namespace {
 
 constexpr std::size_t kMost = 1'000'000;  // of one lock
 constexpr milliseconds kAskTimeAgain = 1s;
-constexpr int kLongestScan = 60;  // exchanges
 
 using ByKey = std::map<std::string, PastSuccess>;
 
-Result<milliseconds> time_on(redis::Client& client, const Until& until) {
-  const auto clock = RLOCK_TRY(redis::read_clock(client, until));
-  return clock.server ? std::chrono::floor<milliseconds>(*clock.server) : clock.ours;
-}
-
 Result<std::pair<milliseconds, ByKey>> read_one_server(redis::Client& client, const LockName& name,
                                                        const Until& until) {
-  const milliseconds now = RLOCK_TRY(time_on(client, until));
+  const milliseconds now = RLOCK_TRY(clock_of(client, until));
   ByKey known;
   std::string cursor = "0";
   do {
@@ -35,19 +25,13 @@ Result<std::pair<milliseconds, ByKey>> read_one_server(redis::Client& client, co
     if (cursor.empty()) return client.unexpected_reply("HSCAN");
     const auto& words = reply.at(1).elements;
     for (std::size_t i = 0; i + 1 < words.size(); i += 2) {
-      const std::string key = words[i].as_text().substr(0, 512);
+      const std::string key = words[i].as_text().substr(0, 513);
       auto success = read_success(key, words[i + 1].as_text());
       if (success && success->until > now && success->at <= now + kAhead)
         known.insert_or_assign(key, *std::move(success));
     }
   } while (cursor != "0" && known.size() < kMost);
   return std::pair(now, std::move(known));
-}
-
-// The one that in a majority is no older.
-const PastSuccess& agreed(std::vector<PastSuccess>& seen, std::size_t majority) {
-  std::ranges::sort(seen, std::ranges::greater{}, [](const PastSuccess& one) { return std::pair(one.start, one.at); });
-  return seen[majority - 1];
 }
 
 }  // namespace
@@ -64,16 +48,22 @@ Result<Successes> read_successes(Servers& servers, const LockName& name, millise
     for (auto& [key, success] : known) seen[key].push_back(std::move(success));
   }
   for (auto& [key, some] : seen) {
-    if (some.size() >= majority) all.known.push_back(agreed(some, majority));
+    if (some.size() < majority) continue;
+    const auto order = [](const PastSuccess& success) { return std::pair(success.start, success.at); };
+    std::ranges::sort(some, std::ranges::greater{}, order);
+    PastSuccess& one = some[majority - 1];  // the one that in a majority is no older
+    const bool failed = key.starts_with(kFailed);
+    if (failed) one.key.erase(0, 1);
+    (failed ? all.failed : all.known).push_back(std::move(one));
   }
-  std::ranges::sort(all.known, std::ranges::greater{}, &PastSuccess::at);
+  for (auto* some : {&all.known, &all.failed}) std::ranges::sort(*some, std::ranges::greater{}, &PastSuccess::at);
   return all;
 }
 
 Result<std::set<LockName>> names_with_successes(Servers& servers, milliseconds exchange) {
   const auto given = RLOCK_TRY(servers.ask_most<std::set<LockName>>(
       [&](redis::Client& client, const Until&) {
-        return names_with(client, {&LockName::kOnce, 1}, 0, exchange, Until{}.at_most(kLongestScan * exchange));
+        return names_with({client, exchange}, std::array{Companion("rlock:once")});
       },
       exchange));
   std::set<LockName> all;
@@ -95,16 +85,14 @@ Result<milliseconds> time_of(Servers& servers, milliseconds exchange, const Unti
   for (;;) {
     const Until until = Until{TimePoint::max(), end.interrupt}.at_most(exchange);
     auto given = servers.ask_most<milliseconds>(
-        [&](redis::Client& client, const Until& limit) { return time_on(client, servers.quorum() ? limit : until); },
+        [&](redis::Client& client, const Until& limit) { return clock_of(client, servers.quorum() ? limit : until); },
         exchange);
     if (given) {
       std::ranges::sort(*given);
       return (*given)[(given->size() - 1) / 2];
     }
     if (given.error().code != Error::Code::unavailable || end.over()) return std::unexpected(given.error());
-    if (wait_for(-1, 0, end.at_most(kAskTimeAgain)) == WaitEnd::interrupted) {
-      return fail(Error::Code::interrupted, "interrupted");
-    }
+    if (wait_for(-1, 0, end.at_most(kAskTimeAgain)) == WaitEnd::interrupted) return interrupted();
   }
 }
 

@@ -7,7 +7,7 @@
 
 namespace rlock::lock {
 
-// One that is further in the future does not count (lua/part/ahead.lua).
+// One that is further in the future does not count (lua/part/base.lua).
 inline constexpr milliseconds kAhead = 1h;
 
 // Errors: those of redis::Client; of a quorum, if no majority answers.

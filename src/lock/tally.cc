@@ -1,7 +1,11 @@
 // SPDX-License-Identifier: MIT
 #include "lock/tally.h"
 
-#include <map>
+#include <set>
+
+#include "base/clock.h"
+#include "base/text.h"
+#include "redis/server_info.h"
 
 namespace rlock::lock {
 namespace {
@@ -24,10 +28,8 @@ std::pair<Key, std::size_t> most_common(const std::vector<Key>& keys) {
 }
 
 std::vector<const Vote*> with_outcome(const Answers<Vote>& votes, AcquireOutcome outcome) {
-  std::vector<const Vote*> found;
-  for (const auto& vote : votes) {
-    if (vote && vote->answer.outcome == outcome) found.push_back(&*vote);
-  }
+  auto found = given(votes);
+  std::erase_if(found, [&](const Vote* vote) { return vote->answer.outcome != outcome; });
   return found;
 }
 
@@ -41,11 +43,9 @@ Acquired granted_to(const OwnerId& owner, const AcquireRequest& request, const s
 }
 
 // The owner to which a majority has granted it, counting only servers that may vote.
-std::optional<OwnerId> elected(const AcquireRequest& request, const std::vector<const Vote*>& grants,
-                               std::size_t voters) {
+std::optional<OwnerId> elected(const AcquireRequest& request, const Answers<Vote>& votes) {
   for (const OwnerId& owner : request.owners()) {
-    const auto counts = [&](const Vote* vote) { return vote->unfit.empty() && vote->answer.hold->owner == owner; };
-    if (static_cast<std::size_t>(std::ranges::count_if(grants, counts)) >= majority_of(voters)) return owner;
+    if (most(votes, [&](const Vote& vote) { return vote.counts() && vote.answer.hold->owner == owner; })) return owner;
   }
   return {};
 }
@@ -73,16 +73,13 @@ std::string after_semicolons(const std::vector<std::string>& texts) {
 Acquired held_by_others(const AcquireRequest& request, const std::vector<const Vote*>& held,
                         const Answers<Vote>& votes) {
   const std::size_t voters = votes.size();
+  const auto holder_of = [](const Vote* vote) { return common_id(vote->answer); };
   std::vector<std::string_view> holders;
-  const auto holder_of = [](const Vote* vote) {
-    return vote->answer.holder ? common_id(*vote->answer.holder) : std::string_view();
-  };
   std::ranges::transform(held, std::back_inserter(holders), holder_of);
   const auto [holder, count] = most_common(holders);
   const bool shared = request.mode.layout() != Layout::plain && held.size() >= majority_of(voters);
-  const bool by_one = count >= majority_of(voters) || shared;
   Acquired answer = (*std::ranges::find(held, holder, holder_of))->answer;
-  if (!by_one) {
+  if (count < majority_of(voters) && !shared) {
     answer.contested = "others hold it on " + some_of(held.size(), voters) + " servers, and no one on a majority" +
                        after_semicolons(troubles(votes));
   }
@@ -93,10 +90,8 @@ Acquired held_by_others(const AcquireRequest& request, const std::vector<const V
 std::optional<Acquired> held_back(const Answers<Vote>& votes) {
   std::size_t now = 0;
   std::vector<const Acquired*> later;
-  for (const auto& vote : votes) {
-    if (!vote) continue;
-    const bool granted = vote->answer.outcome == AcquireOutcome::granted && vote->unfit.empty();
-    if (granted) ++now;
+  for (const Vote* vote : given(votes)) {
+    if (vote->counts()) ++now;
     if (vote->answer.back) later.push_back(&vote->answer);
   }
   const std::size_t majority = majority_of(votes.size());
@@ -129,25 +124,18 @@ Error too_few_may_vote(const Answers<Vote>& votes) {
   return {Error::Code::unavailable, "only " + fit + " servers may vote" + after_semicolons(unfit)};
 }
 
-template <class Answer>
-std::size_t reached(const Answers<Answer>& answers) {
-  return answers.size() - errors_in(answers).size();
-}
-
 Released released_by_all(const Answers<Released>& answers) {
   Released all{.outcome = ReleaseOutcome::released};
-  std::size_t remember = 0;
-  for (const auto& answer : answers) {
-    if (!answer || !ours(*answer)) continue;
-    if (answer->outcome == ReleaseOutcome::kept) all.outcome = ReleaseOutcome::kept;
-    all.holds_left = std::max(all.holds_left, answer->holds_left);
-    if (all.fault.empty()) all.fault = answer->fault;
-    if (all.unwritten.empty()) all.unwritten = answer->unwritten;
-    all.unfinished = all.unfinished || answer->unfinished;
-    if (answer->remembered) ++remember;
-    if (all.forgotten.empty()) all.forgotten = answer->forgotten;
+  for (const Released* one : given(answers)) {
+    if (!ours(*one)) continue;
+    if (one->outcome == ReleaseOutcome::kept) all.outcome = ReleaseOutcome::kept;
+    all.holds_left = std::max(all.holds_left, one->holds_left);
+    if (all.fault.empty()) all.fault = one->fault;
+    if (all.unwritten.empty()) all.unwritten = one->unwritten;
+    all.unfinished = all.unfinished || one->unfinished;
+    if (all.forgotten.empty()) all.forgotten = one->forgotten;
   }
-  all.remembered = remember >= majority_of(answers.size());
+  all.remembered = most(answers, [](const Released& one) { return ours(one) && one.remembered; });
   return all;
 }
 
@@ -155,18 +143,60 @@ Released released_by_all(const Answers<Released>& answers) {
 Released not_ours(const Answers<Released>& answers) {
   std::vector<ReleaseOutcome> outcomes;
   std::vector<std::string> tokens;
-  for (const auto& answer : answers) {
-    if (!answer || ours(*answer)) continue;
-    outcomes.push_back(answer->outcome);
-    if (answer->outcome == ReleaseOutcome::free && !answer->token.empty()) tokens.push_back(answer->token);
+  Released all;
+  for (const Released* one : given(answers)) {
+    if (ours(*one)) continue;
+    outcomes.push_back(one->outcome);
+    if (one->outcome == ReleaseOutcome::free && !one->token.empty()) tokens.push_back(one->token);
+    if (one->outcome == ReleaseOutcome::other_kind) all.instead = one->instead;
+    if (!one->by.empty()) all.by = one->by;
   }
-  Released all{.outcome = most_common(outcomes).first};
-  for (const auto& answer : answers) {
-    if (answer && answer->outcome == ReleaseOutcome::other_kind) all.instead = answer->instead;
-  }
+  all.outcome = most_common(outcomes).first;
   const auto [token, count] = most_common(tokens);
   if (count >= majority_of(answers.size())) all.token = token;
   return all;
+}
+
+constexpr milliseconds kWholeSeconds = 2s;       // INFO truncates both the start and the current time
+constexpr long long kLongestUptime = 1LL << 32;  // seconds; a larger number could overflow
+
+std::map<std::string_view, std::size_t> count_holders(const std::vector<const Status*>& views) {
+  std::map<std::string_view, std::size_t> counts;
+  for (const Status* view : views) {
+    std::set<std::string_view> holders;
+    for (const HolderView& one : view->holders) holders.insert(common_id(one));
+    for (const std::string_view holder : holders) ++counts[holder];
+  }
+  return counts;
+}
+
+std::vector<const Status*> in_state(const Answers<Status>& answers, Status::State state) {
+  auto found = given(answers);
+  std::erase_if(found, [&](const Status* view) { return view->state != state; });
+  return found;
+}
+
+// The holders that at least `least` servers name, as the first server describes them.
+std::vector<HolderView> holders_on(const std::vector<const Status*>& views, std::size_t least) {
+  const auto counts = count_holders(views);
+  std::vector<HolderView> holders;
+  for (const Status* view : views) {
+    for (const HolderView& one : view->holders) {
+      if (counts.at(common_id(one)) < least) continue;
+      const auto known = std::ranges::find(holders, one.owner, &HolderView::owner);
+      if (known == holders.end()) {
+        holders.push_back(one);
+        continue;
+      }
+      if (!known->begun.contains(one.begun)) known->begun += " " + one.begun;
+      known->holds = std::max(known->holds, one.holds);
+      if (one.renewed_ago && known->renewed_ago && *one.renewed_ago < *known->renewed_ago) {
+        known->renewed_ago = one.renewed_ago;  // it is alive if it reaches one of the servers
+        known->overdue = one.overdue;
+      }
+    }
+  }
+  return holders;
 }
 
 }  // namespace
@@ -177,6 +207,8 @@ std::string_view common_id(const HolderView& holder) {
   return one_id ? owner : owner.substr(owner.rfind(':') + 1);  // npos + 1 is 0
 }
 
+std::string_view common_id(const Acquired& held) { return held.holder ? common_id(*held.holder) : std::string_view(); }
+
 const std::string& larger(const std::string& one, const std::string& other) {
   if (one.size() != other.size()) return one.size() > other.size() ? one : other;
   return one > other ? one : other;
@@ -185,28 +217,31 @@ const std::string& larger(const std::string& one, const std::string& other) {
 Error too_few(std::size_t voters, const std::vector<const Error*>& errors) {
   std::vector<Error::Code> codes;
   std::string why;
-  bool maybe_executed = false;
+  bool maybe_executed = false, refused = false;
   for (const Error* error : errors) {
     codes.push_back(error->code);
+    refused = refused || error->code == Error::Code::denied;
     why += "; " + error->message;
     maybe_executed = maybe_executed || error->maybe_executed;
   }
   const auto [code, count] = most_common(codes);
   return {count >= majority_of(voters) ? code : Error::Code::unavailable,
-          "only " + some_of(voters - errors.size(), voters) + " servers answered" + why, maybe_executed};
+          "only " + some_of(voters - errors.size(), voters) + " servers " +
+              (refused ? "allowed the request" : "answered") + why,
+          maybe_executed};
 }
 
 milliseconds longest_lease(const AcquireRequest& request, const Answers<Vote>& votes) {
+  const auto limited = [](const std::optional<milliseconds>& span) {
+    return std::clamp<milliseconds>(span.value_or(0ms), 0ms, kLongestLease);
+  };
   milliseconds longest = request.lease;
   for (const Vote* vote : with_outcome(votes, AcquireOutcome::held)) {
-    const auto& holder = vote->answer.holder;
-    milliseconds left = std::clamp<milliseconds>(vote->answer.expires_in.value_or(0ms), 0ms, kLongestLease);
-    if (holder && holder->expires_in) left = std::clamp(*holder->expires_in, left, kLongestLease);
-    longest = std::max(longest, left);
-    if (!holder) continue;
-    longest = std::max(longest, std::min(holder->lease.value_or(0ms), kLongestLease));
+    const HolderView holder = vote->answer.holder.value_or(HolderView{});
+    const milliseconds left = std::max(limited(vote->answer.expires_in), limited(holder.expires_in));
     // A holder that has ended has kept the lock since its grant, without a renewal.
-    if (holder->who.ended) longest = std::max(longest, left + std::min(holder->held_for.value_or(0ms), kLongestLease));
+    const milliseconds kept = holder.who.ended ? limited(holder.held_for) : 0ms;
+    longest = std::max({longest, left + kept, limited(holder.lease)});
   }
   return longest;
 }
@@ -215,16 +250,15 @@ Result<Acquired> elect(const AcquireRequest& request, const Answers<Vote>& votes
   const auto grants = with_outcome(votes, AcquireOutcome::granted);
   auto held = with_outcome(votes, AcquireOutcome::held);
   std::erase_if(held, [](const Vote* vote) { return vote->answer.back && !vote->answer.holder; });
-  if (const auto owner = elected(request, grants, votes.size())) return granted_to(*owner, request, grants, sent);
-  if (reached(votes) < majority_of(votes.size())) return std::unexpected(too_few(votes.size(), errors_in(votes)));
+  if (const auto owner = elected(request, votes)) return granted_to(*owner, request, grants, sent);
+  if (!most(votes, [](const Vote&) { return true; })) return too_few(votes);
   if (held.empty() || with_outcome(votes, AcquireOutcome::succeeded).size() >= majority_of(votes.size())) {
     if (auto found = succeeded(votes)) return *std::move(found);
   }
-  for (const auto& vote : votes) {
-    const bool other =
-        vote && vote->answer.outcome != AcquireOutcome::granted && vote->answer.outcome != AcquireOutcome::held;
-    const bool decides = other && (held.empty() || with_outcome(votes, vote->answer.outcome).size() * 2 > votes.size());
-    if (decides) return vote->answer;
+  for (const Vote* vote : given(votes)) {
+    const AcquireOutcome outcome = vote->answer.outcome;
+    if (outcome == AcquireOutcome::granted || outcome == AcquireOutcome::held) continue;
+    if (held.empty() || with_outcome(votes, outcome).size() >= majority_of(votes.size())) return vote->answer;
   }
   if (!held.empty()) return held_by_others(request, held, votes);
   if (auto back = held_back(votes)) return *std::move(back);
@@ -234,61 +268,122 @@ Result<Acquired> elect(const AcquireRequest& request, const Answers<Vote>& votes
 Ballot count_renewals(const Answers<Renewals>& answers, std::size_t hold) {
   Ballot ballot{.voters = answers.size()};
   for (const auto& answer : answers) {
-    const bool votes = answer && hold < answer->size();
-    ++(!votes ? ballot.none : (*answer)[hold].outcome == RenewOutcome::renewed ? ballot.yes : ballot.no);
+    ++(!answer ? ballot.none : (*answer)[hold].outcome == RenewOutcome::renewed ? ballot.yes : ballot.no);
   }
   return ballot;
 }
 
-RenewOutcome loss_of(const Answers<Renewals>& answers, std::size_t hold) {
+Result<Renewed> merge_renewals(const Answers<Renewals>& answers, std::size_t hold) {
+  const Ballot ballot = count_renewals(answers, hold);
+  if (!ballot.carried() && !ballot.rejected()) return too_few(answers);
+  std::vector<milliseconds> found;
   std::vector<RenewOutcome> outcomes;
-  for (const auto& answer : answers) {
-    if (answer && (*answer)[hold].outcome != RenewOutcome::renewed) outcomes.push_back((*answer)[hold].outcome);
+  Renewed merged;
+  for (const Renewals* all : given(answers)) {
+    const Renewed& one = (*all)[hold];
+    if (one.outcome == RenewOutcome::renewed) {
+      found.push_back(one.found);
+      continue;
+    }
+    outcomes.push_back(one.outcome);
+    if (one.outcome == RenewOutcome::other_kind) merged.instead = one.instead;
+    if (!one.by.empty()) merged.by = one.by;
   }
-  return most_common(outcomes).first;
+  if (ballot.rejected()) {
+    merged.outcome = most_common(outcomes).first;
+    return merged;
+  }
+  std::ranges::sort(found, std::greater{});
+  return Renewed{RenewOutcome::renewed, found[majority_of(answers.size()) - 1]};
 }
 
 Result<Released> merge_releases(const Answers<Released>& answers) {
-  Ballot ballot{.voters = answers.size()};
-  for (const auto& answer : answers) {
-    if (answer) ++(ours(*answer) ? ballot.yes : ballot.no);
-  }
-  if (ballot.carried()) return released_by_all(answers);
-  if (ballot.rejected()) return not_ours(answers);
-  return std::unexpected(too_few(answers.size(), errors_in(answers)));
+  if (most(answers, ours)) return released_by_all(answers);
+  if (most(answers, std::not_fn(ours))) return not_ours(answers);
+  return too_few(answers);
 }
 
 Result<Released> merge_forced(const Answers<Released>& answers) {
-  if (reached(answers) < majority_of(answers.size())) {
-    return std::unexpected(too_few(answers.size(), errors_in(answers)));
-  }
-  const auto other = [](const auto& answer) { return answer && answer->outcome == ReleaseOutcome::other_owner; };
-  const auto freed = [](const auto& answer) { return answer && ours(*answer); };
-  const auto others = static_cast<std::size_t>(std::ranges::count_if(answers, other));
-  if (others < majority_of(answers.size()) && std::ranges::any_of(answers, freed)) return released_by_all(answers);
-  return not_ours(answers);
+  const auto is = [](ReleaseOutcome outcome) {
+    return [outcome](const Released& answer) { return answer.outcome == outcome; };
+  };
+  const auto any = [&](const auto& wanted) {
+    return std::ranges::any_of(answers, [&](const auto& answer) { return answer && wanted(*answer); });
+  };
+  if (!most(answers, [](const Released&) { return true; })) return too_few(answers);
+  if (any(is(ReleaseOutcome::changed))) return Released{.outcome = ReleaseOutcome::changed};
+  return any(ours) && !most(answers, is(ReleaseOutcome::other_owner)) ? released_by_all(answers) : not_ours(answers);
 }
 
-Result<Renewed> merge_renewals(const Answers<Renewed>& answers) {
-  std::vector<milliseconds> found;
-  std::vector<RenewOutcome> outcomes;
-  OtherKind instead;
-  for (const auto& answer : answers) {
-    if (!answer) continue;
-    if (answer->outcome == RenewOutcome::renewed) {
-      found.push_back(answer->found);
-    } else {
-      outcomes.push_back(answer->outcome);
-      if (answer->outcome == RenewOutcome::other_kind) instead = answer->instead;
+Status merge_views(const LockName& name, const Answers<Status>& answers) {
+  using State = Status::State;
+  const std::size_t majority = majority_of(answers.size());
+  const auto others = in_state(answers, State::other_kind), held = in_state(answers, State::held);
+  if (others.size() >= majority) return *others.front();
+  if (held.empty()) return {.lock = {name}};
+  Status merged = *held.front();
+  merged.holders = holders_on(held, majority);
+  if (merged.holders.empty()) {
+    merged.state = in_state(answers, State::free).size() >= majority ? State::free : State::contested;
+    if (merged.state == State::contested) merged.holders = holders_on(held, 1);
+  }
+  merged.number = static_cast<long long>(merged.holders.size());
+  return merged;
+}
+
+milliseconds probation(milliseconds lease) { return lease + lease / 50 + 500ms + kWholeSeconds; }
+
+void Voter::heard(const redis::Reply& reply, TimePoint now) {
+  const redis::ServerInfo info(reply.as_text());
+  const bool refused = reply.is(redis::Reply::Kind::error);
+  const std::string run_id = info.text("run_id");
+  const auto uptime = info.number("uptime_in_seconds");
+  if (refused || run_id.empty() || !uptime || *uptime < 0 || *uptime > kLongestUptime) {
+    refusal_ = refused ? "INFO is refused: " + escaped(reply.text, 100) : "INFO says neither run_id nor uptime";
+    known_ = false;
+    return;
+  }
+  const TimePoint by_itself = now - std::chrono::seconds(*uptime);
+  const bool another = !run_id_.empty() && run_id != run_id_;
+  // The latest start that it reported counts, so that setting a clock does not make a server older.
+  const TimePoint since = another ? now : by_itself;
+  up_since_ = up_since_ ? std::max(*up_since_, since) : since;
+  run_id_ = run_id;
+  replication_id_ = info.text("master_replid");
+  replica_ = info.text("role") == "slave";
+  refusal_.clear();
+  known_ = true;
+}
+
+std::optional<std::string> Voter::unfit(milliseconds lease, TimePoint now) const {
+  if (!refusal_.empty())
+    return refusal_ + ", so the server cannot show how long it has been up; give the user the right +info";
+  if (!known_ || !up_since_) return "it has not said how long it has been up";
+  if (replica_) return "it is a replica";
+  const TimePoint counts_at = *up_since_ + probation(lease);
+  if (now >= counts_at) return {};
+  return "it was started less than a lease ago and may have forgotten locks; its vote counts in " +
+         rough_duration(until(counts_at, now));
+}
+
+Result<void> expect_independent(const std::vector<const Voter*>& voters, const std::vector<std::string>& addresses) {
+  for (std::size_t i = 0; i < voters.size(); ++i) {
+    if (voters[i]->is_replica()) {
+      return fail(Error::Code::config, addresses[i] +
+                                           ": it is a replica, which has its master's locks; a quorum needs "
+                                           "independent masters");
+    }
+    for (std::size_t j = 0; j < i; ++j) {
+      const Voter &one = *voters[j], &other = *voters[i];
+      const bool same = !one.run_id().empty() && one.run_id() == other.run_id();
+      const bool related = !one.replication_id().empty() && one.replication_id() == other.replication_id();
+      if (!same && !related) continue;
+      return fail(Error::Code::config, addresses[j] + " and " + addresses[i] +
+                                           (same ? " are the same server" : " are a master and its replica") +
+                                           "; a quorum needs servers that fail independently");
     }
   }
-  const std::size_t majority = majority_of(answers.size());
-  if (found.size() >= majority) {
-    std::ranges::sort(found, std::greater{});
-    return Renewed{RenewOutcome::renewed, found[majority - 1], {}};
-  }
-  if (outcomes.size() >= majority) return Renewed{most_common(outcomes).first, {}, instead};
-  return std::unexpected(too_few(answers.size(), errors_in(answers)));
+  return {};
 }
 
 }  // namespace rlock::lock

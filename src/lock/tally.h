@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: MIT
-// Combines the answers of several servers. Pure: no server is asked here.
+// Combines the answers of several servers, and says which of them may vote. Pure: no server is asked here.
 #pragma once
 
 #include <algorithm>
 
-#include "verbs/answers.h"
-#include "verbs/replies.h"
+#include "redis/address.h"
+#include "redis/reply.h"
+#include "verbs/script.h"
 
 namespace rlock::lock {
 
@@ -30,7 +31,15 @@ struct Ballot {
 template <class Answer>
 using Answers = std::vector<Result<Answer>>;
 
-// The errors among the answers, in their order.
+// The answers that are no errors, and the errors, in their order.
+template <class Answer>
+std::vector<const Answer*> given(const Answers<Answer>& answers) {
+  std::vector<const Answer*> all;
+  for (const auto& answer : answers) {
+    if (answer) all.push_back(&*answer);
+  }
+  return all;
+}
 template <class Answer>
 std::vector<const Error*> errors_in(const Answers<Answer>& answers) {
   std::vector<const Error*> errors;
@@ -38,6 +47,13 @@ std::vector<const Error*> errors_in(const Answers<Answer>& answers) {
     if (!answer) errors.push_back(&answer.error());
   }
   return errors;
+}
+
+// A majority has answered, and `wanted`.
+template <class Answer, class Wanted>
+bool most(const Answers<Answer>& answers, const Wanted& wanted) {
+  const auto some = std::ranges::count_if(given(answers), [&](const Answer* one) { return wanted(*one); });
+  return static_cast<std::size_t>(some) >= majority_of(answers.size());
 }
 
 // Conditions for Quorum::ask_each to stop waiting. `answered`: the indices of the servers that have answered.
@@ -67,12 +83,18 @@ auto until_settled(Yes yes) {
 
 // One error for too many: that of a majority of `voters` if it agrees on the kind, otherwise unavailable.
 Error too_few(std::size_t voters, const std::vector<const Error*>& errors);
+template <class Answer>
+std::unexpected<Error> too_few(const Answers<Answer>& answers) {
+  return std::unexpected(too_few(answers.size(), errors_in(answers)));
+}
 
 // A server's answer to a request for a lock, and why its vote does not count; "" if it does.
 struct Vote {
   Acquired answer;
   std::string unfit;
   TimePoint sent{};  // just before it was asked
+
+  bool counts() const { return answer.outcome == Acquired::Outcome::granted && unfit.empty(); }
 };
 
 // The longest lease that a server may have forgotten, as far as the others know: that of the request, that of a holder
@@ -88,16 +110,18 @@ Result<Acquired> elect(const AcquireRequest& request, const Answers<Vote>& votes
 // each with its own UUID, so for a plain lock not taken by rlock it is the number of the thread, which follows the
 // UUID.
 std::string_view common_id(const HolderView& holder);
+std::string_view common_id(const Acquired& held);  // of the holder that it names; "": none
 
 // The larger of two fencing tokens, which are decimal.
 const std::string& larger(const std::string& one, const std::string& other);
 
-using Renewals = std::vector<RenewReply>;  // of one server, one for each hold
+using Renewals = std::vector<Renewed>;  // of one server, one for each hold
 
 // The votes on one hold.
 Ballot count_renewals(const Answers<Renewals>& answers, std::size_t hold);
-// Why a hold was not renewed. REQUIRES: a majority has said no.
-RenewOutcome loss_of(const Answers<Renewals>& answers, std::size_t hold);
+// What they mean: it was renewed, with what a majority has found left of the lease, or why it was not. Errors:
+// too_few().
+Result<Renewed> merge_renewals(const Answers<Renewals>& answers, std::size_t hold);
 
 // Whether that server has released the lock, or left it to expire.
 inline bool ours(const Released& answer) {
@@ -106,9 +130,44 @@ inline bool ours(const Released& answer) {
 
 // Errors: too_few().
 Result<Released> merge_releases(const Answers<Released>& answers);
-// Of force_unlock: it is enough that one server has freed the lock, if a majority does not name another owner.
+// Of force_unlock: it is enough that one server has freed the lock, if a majority does not name another owner. One
+// where a job has begun decides, because that may hold the lock on a majority.
 Result<Released> merge_forced(const Answers<Released>& answers);
-// Of `rlock renew`.
-Result<Renewed> merge_renewals(const Answers<Renewed>& answers);
+// Of inspect, apart from Status::servers and what only one server can say. REQUIRES: a majority has answered.
+Status merge_views(const LockName& name, const Answers<Status>& answers);
+
+// Which servers of a quorum may vote, judging by what they say about themselves (INFO).
+//
+// A restarted server may have forgotten what it granted. Its grants count again once every lease that it may have
+// forgotten is over: when it has been up for longer than a lease. An append-only file does not exempt it, because a
+// lost disk and a repaired file look the same from outside.
+
+// How long a server must have been up before its grants of a lease of that length count: the lease, by a clock that may
+// differ from ours by 1 % and may step forward (verbs/lease.h), and two seconds because INFO counts whole seconds.
+milliseconds probation(milliseconds lease);
+
+// What a server has said last. Untrusted text.
+class Voter {
+ public:
+  // The reply to INFO that came at `now`; may be an error. A new run id means that the server was restarted or
+  // replaced: it counts as new from now on, no matter what uptime it reports.
+  void heard(const redis::Reply& reply, TimePoint now);
+
+  // Why its vote does not count for a lease of that length, for people; none if it counts.
+  std::optional<std::string> unfit(milliseconds lease, TimePoint now) const;
+
+  const std::string& run_id() const { return run_id_; }
+  const std::string& replication_id() const { return replication_id_; }
+  bool is_replica() const { return replica_; }
+
+ private:
+  std::string run_id_, replication_id_, refusal_;
+  bool known_ = false, replica_ = false;
+  std::optional<TimePoint> up_since_;  // the latest possible start
+};
+
+// Errors (config): two of them are the same server, or one is a replica, which has its master's locks. `addresses` are
+// the voters', in the same order. Voters that were not reached yet are ignored.
+Result<void> expect_independent(const std::vector<const Voter*>& voters, const std::vector<std::string>& addresses);
 
 }  // namespace rlock::lock

@@ -2,9 +2,9 @@
 #include <algorithm>
 #include <utility>
 
-#include "base/duration.h"
+#include "base/clock.h"
 #include "base/log.h"
-#include "base/random.h"
+#include "base/secret.h"
 #include "lock/acquire.h"
 #include "lock/waiter_life.h"
 
@@ -17,16 +17,13 @@ using Event = WaiterEvent;
 class Waiter {
  public:
   Waiter(Verbs& verbs, redis::Client& client, AcquireRequest request, const WaitPolicy& policy, const OnHeld& on_held)
-      : verbs_(verbs), client_(client), request_(std::move(request)), policy_(policy), on_held_(on_held) {
-    if (policy_.limit) end_ = end_.at_most(*policy_.limit);
-    life_.emplace(plan());
-  }
+      : verbs_(verbs), client_(client), request_(std::move(request)), policy_(policy), on_held_(on_held) {}
 
   // Has a branch for each outcome of the first question.
   Result<Acquired> run() {
     auto acquired = ask();
     if (std::exchange(moved_, false)) acquired = ask();
-    if (acquired && life_->never_free(*acquired)) {
+    if (acquired && life_.never_free(*acquired)) {
       acquired->outcome = Acquired::Outcome::immortal;
     } else if (acquired && acquired->outcome == Acquired::Outcome::held) {
       if (!end_.over()) {
@@ -69,10 +66,10 @@ class Waiter {
   // old master keeps the grant until it takes over the new master's data: it is sent no release, because this owner id
   // goes on waiting at the new master.
   Result<Acquired> ask() {
-    auto acquired = verbs_.acquire(request_, exchange());
+    auto acquired = verbs_.acquire(request_, policy_.next());
     if (!acquired || acquired->outcome != Acquired::Outcome::granted) return acquired;
-    using Standing = redis::Connections::Standing;
-    auto standing = client_.standing(exchange());
+    using Standing = redis::Client::Standing;
+    auto standing = client_.standing(policy_.next());
     if (standing && (*standing == Standing::master || *standing == Standing::by_few)) return acquired;
     moved_ = standing && *standing == Standing::another;
     const std::string named = moved_ ? ": the Sentinels name another master now"
@@ -86,7 +83,7 @@ class Waiter {
   Result<Acquired> wait() {
     Event event{.kind = Event::Kind::begin};
     for (;;) {
-      const auto actions = life_->on(event, BootClock::now());
+      const auto actions = life_.on(event, BootClock::now());
       std::optional<Event> next;
       for (const Action& action : actions) {
         if (action.kind == Action::Kind::end) return std::move(answer_);
@@ -102,7 +99,8 @@ class Waiter {
   Result<std::optional<Event>> perform(const Action& action) {
     switch (action.kind) {
       case Action::Kind::listen: return listen();
-      case Action::Kind::hear: return hear(action.channel);
+      case Action::Kind::hear: return hear(subscriber_->also(action.channel, policy_.next()));
+      case Action::Kind::unhear: return hear(subscriber_->no_longer(action.channel, policy_.next()));
       case Action::Kind::unlisten: subscriber_.reset(); break;
       case Action::Kind::disconnect: client_.disconnect(); break;
       case Action::Kind::ask: return ask_for_life();
@@ -117,9 +115,7 @@ class Waiter {
         break;
       case Action::Kind::prepare:
         if (!policy_.at_front) break;
-        policy_.at_front(request_.granted(request_.owner, "", {}), [this] {
-          if (subscriber_) subscriber_->leave();
-        });
+        policy_.at_front(request_.granted(request_.owner, "", {}), [this] { subscriber_.reset(); });
         break;
       case Action::Kind::wait: return wait_for_news(Until{action.until, policy_.interrupt});
       case Action::Kind::poll: return poll();
@@ -130,10 +126,11 @@ class Waiter {
 
   Result<std::optional<Event>> listen() {
     auto opened = redis::Subscriber::open(client_.address(),
-                                          request_.name.grant_channel_prefix() + request_.owner.text(), exchange());
+                                          request_.name.grant_channel_prefix() + request_.owner.text(), policy_.next());
     for (const std::string& channel : policy_.other_channels) {
       if (!opened) break;
-      if (auto asked = opened->also(channel, exchange()); !asked) opened = std::unexpected(std::move(asked).error());
+      if (auto asked = opened->also(channel, policy_.next()); !asked)
+        opened = std::unexpected(std::move(asked).error());
     }
     if (opened) {
       subscriber_.emplace(std::move(*opened));
@@ -145,8 +142,8 @@ class Waiter {
     return Event{.kind = Event::Kind::refused};
   }
 
-  Result<std::optional<Event>> hear(const std::string& channel) {
-    auto asked = subscriber_->also(channel, exchange());
+  // After listening or no longer listening on one more channel.
+  Result<std::optional<Event>> hear(Result<void> asked) {
     if (asked) return std::nullopt;
     return lost(std::move(asked).error());
   }
@@ -159,13 +156,13 @@ class Waiter {
   }
 
   Result<std::optional<Event>> ask_for_life() {
-    request_.queueing = life_->place();
+    request_.queueing = life_.place();
     queued_ = queued_ || request_.queueing;
     answer_ = ask();
     if (std::exchange(moved_, false)) return Event{.kind = Event::Kind::moved};
     if (!answer_) return Event{.kind = Event::Kind::failed, .code = answer_.error().code};
     if (std::exchange(unreachable_, false)) log::warning(request_.name.display() + ": the server answers again");
-    if (life_->never_free(*answer_)) answer_->outcome = Acquired::Outcome::immortal;
+    if (life_.never_free(*answer_)) answer_->outcome = Acquired::Outcome::immortal;
     if (answer_->outcome != Acquired::Outcome::held) {
       result_ = *answer_;
       return std::nullopt;
@@ -180,7 +177,7 @@ class Waiter {
     for (;;) {
       const Until now = until.at_most(looked_ && policy_.meanwhile ? RLOCK_TRY(policy_.meanwhile()) : TimePoint::max());
       if (!subscriber_) {
-        if (wait_for(-1, 0, now) == WaitEnd::interrupted) return fail(Error::Code::interrupted, "interrupted");
+        if (wait_for(-1, 0, now) == WaitEnd::interrupted) return interrupted();
       } else {
         auto message = subscriber_->wait(now);
         if (!message && message.error().code != Error::Code::denied) return lost(std::move(message).error());
@@ -199,7 +196,7 @@ class Waiter {
   }
 
   Result<std::optional<Event>> poll() {
-    const auto reply = client_.call({"PTTL", request_.name.text()}, exchange());
+    const auto reply = client_.call({"PTTL", request_.name.text()}, policy_.next());
     return Event{.kind = Event::Kind::polled, .ttl = reply ? reply->as_number() : std::nullopt};
   }
 
@@ -225,15 +222,13 @@ class Waiter {
     }
   }
 
-  Until exchange() const { return Until{TimePoint::max(), policy_.interrupt}.at_most(policy_.exchange); }
-
   Verbs& verbs_;
   redis::Client& client_;
   AcquireRequest request_;
   const WaitPolicy& policy_;
   const OnHeld& on_held_;
-  Until end_{TimePoint::max(), policy_.interrupt};
-  std::optional<WaiterLife> life_;
+  const Until end_ = policy_.end();
+  WaiterLife life_{plan()};
   std::optional<redis::Subscriber> subscriber_;
   Result<Acquired> answer_;         // the last one
   std::optional<Acquired> result_;  // any outcome but held

@@ -1,9 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "lock/waiter_life.h"
 
-#include <algorithm>
 #include <charconv>
-#include <utility>
 
 #include "lua/timing.h"
 
@@ -108,6 +106,7 @@ WaiterLife::Actions WaiterLife::told(TimePoint now) {
       return more;
     }
   }
+  Actions actions = first ? Actions{} : hear_less();
   milliseconds look_again = std::min(next_look(), plan_.longest_look);
   // No message can reach us, so try soon to listen again.
   if (!listening_ && !refused_) look_again = std::min(look_again, kListenAgain);
@@ -120,7 +119,6 @@ WaiterLife::Actions WaiterLife::told(TimePoint now) {
     then = now + std::min(pause_, std::min(found_.expires_in.value_or(kSlowestPoll), kSlowestPoll) + 1ms);
     then = std::min(then, *poll_until_);
   }
-  Actions actions;
   if (first) actions.push_back({Kind::prepare});
   actions.push_back(wait_until(then).front());
   return actions;
@@ -137,6 +135,13 @@ WaiterLife::Actions WaiterLife::hear_more() {
   other_text_ = told ? plan_.others_text : "";
   more.push_back({Kind::hear, channel});
   return more;
+}
+
+WaiterLife::Actions WaiterLife::hear_less() {
+  Actions less;
+  if (std::exchange(hears_releases_, false)) less.push_back({Kind::unhear, plan_.releases});
+  if (!other_channel_.empty()) less.push_back({Kind::unhear, std::exchange(other_channel_, "")});
+  return less;
 }
 
 // Has a branch for each message of lua/part/queue.lua and of other programs.

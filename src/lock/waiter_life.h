@@ -52,6 +52,7 @@ struct WaiterAction {
   enum class Kind {
     listen,            // on the waiter's own channel
     hear,              // on `channel`, too
+    unhear,            // no longer on `channel`
     unlisten,          // stop listening everywhere
     disconnect,        // because either of two servers may be out of date
     ask,               // for the lock
@@ -97,6 +98,8 @@ class WaiterLife {
   void stop_listening();
   // What the first waiter has to listen to besides.
   Actions hear_more();
+  // Others must not: a release would take them for clients of another program.
+  Actions hear_less();
   milliseconds next_look() const;
 
   WaiterPlan plan_;

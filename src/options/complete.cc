@@ -1,19 +1,181 @@
 // SPDX-License-Identifier: MIT
+// What the words of a line mean, and which options do not fit together.
 #include <fcntl.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
+#include <cstdint>
 #include <cstdlib>
 
-#include "base/duration.h"
+#include "base/clock.h"
 #include "base/log.h"
+#include "base/text.h"
 #include "options/option_values.h"
 #include "options/parse.h"
+#include "run/guard_state.h"
+#include "verbs/rights.h"
 
 namespace rlock::cli {
 namespace {
 
 std::unexpected<Error> usage(std::string message) { return fail(Error::Code::usage, std::move(message)); }
+
+// All positional arguments, before and after --. Error: more than `most`, with the explanation `why`.
+Result<std::vector<std::string>> words_of(const Parsed& parsed, std::size_t most = SIZE_MAX, const char* why = "") {
+  std::vector<std::string> all = parsed.names;
+  if (parsed.command && !parsed.subcommand->command) {
+    all.insert(all.end(), parsed.command->begin(), parsed.command->end());
+  }
+  if (all.size() > most) return usage("unexpected argument " + in_quotes(all[most]) + ": " + why);
+  return all;
+}
+
+Result<std::vector<lock::LockName>> names_in(const Parsed& parsed, std::size_t most = SIZE_MAX, const char* why = "") {
+  std::vector<lock::LockName> all;
+  for (const std::string& text : RLOCK_TRY(words_of(parsed, most, why))) {
+    all.push_back(RLOCK_TRY(lock::LockName::parse(text)));
+  }
+  return all;
+}
+
+std::unexpected<Error> name_is_missing(const Parsed& parsed) {
+  return usage("the NAME of a lock is missing: rlock " + std::string(parsed.subcommand->name) + " [options] " +
+               std::string(parsed.subcommand->synopsis));
+}
+
+// Sorted, so that jobs that take several locks cannot deadlock.
+Result<std::vector<lock::LockName>> sorted_names(const Parsed& parsed) {
+  auto all = RLOCK_TRY(names_in(parsed));
+  if (all.empty()) return name_is_missing(parsed);
+  if (all.size() > run::kMostHolds) {
+    return usage(std::to_string(all.size()) + " names; at most " + std::to_string(run::kMostHolds) + " are possible");
+  }
+  std::ranges::sort(all);
+  const auto twice = std::ranges::adjacent_find(all);
+  if (twice != all.end()) return usage(in_quotes(twice->text()) + " is given twice");
+  return all;
+}
+
+// With `x sh -c TEXT`, -c is an option of sh.
+bool lacks_dashes(const Parsed& parsed) {
+  if (parsed.names.size() < 2 || parsed.command) return false;
+  if (!parsed.text_of(*parsed.subcommand->command)) return true;
+  constexpr std::string_view kShells[] = {"sh", "bash", "dash", "ash", "ksh", "zsh", "/bin/sh", "/bin/bash"};
+  return parsed.names_before_command > 1 &&
+         std::ranges::find(kShells, parsed.names[parsed.names_before_command - 1]) != std::end(kShells);
+}
+
+// Whether a word looks like a whole command for a shell, and is not the path of a program.
+bool is_shell_text(const std::string& word) {
+  return word.find_first_of(" \t\n;|&<>()$`") != word.npos && access(word.c_str(), F_OK) != 0;
+}
+
+Result<std::vector<std::string>> shell_command(const std::string& text) {
+  if (text.empty()) return usage("--command: the text is empty");
+  const char* shell = std::getenv("SHELL");
+  return std::vector<std::string>{shell && *shell ? shell : "/bin/sh", "-c", text};
+}
+
+Result<std::vector<std::string>> command_in(const Parsed& parsed) {
+  const std::string* text = parsed.text_of(*parsed.subcommand->command);
+  if (parsed.names.empty()) return name_is_missing(parsed);
+  const std::string line = "rlock run [options] " + escaped(shell_word(parsed.names[0]));
+  if (lacks_dashes(parsed)) {
+    const bool shell = parsed.names.size() == 2 && is_shell_text(parsed.names[1]);
+    return usage(shell ? "-c is missing before the command; write " + line + " -c TEXT"
+                       : "-- is missing before the command; write " + line + " -- COMMAND [ARG...]");
+  }
+  // Users of `sh -c` would expect these words to be the command's arguments, not names to lock.
+  if (text && parsed.names.size() > parsed.names_before_command) {
+    return usage(in_quotes(parsed.names[parsed.names_before_command]) +
+                 " follows -c TEXT: put names before -c, and arguments of the command into TEXT");
+  }
+  if (text && parsed.command) return contradiction("--command", "a command after --");
+  if (text) return shell_command(*text);
+  if (!parsed.command || parsed.command->empty()) {
+    return usage("a command is missing: " + line + " -- COMMAND [ARG...]");
+  }
+  if (parsed.command->front().empty()) return usage("the command is an empty word");
+  return *parsed.command;
+}
+
+Result<void> read_words_of(PrintText&, const Parsed& parsed) {
+  RLOCK_TRY(words_of(parsed, 0, "config takes only options"));
+  return {};
+}
+
+Result<void> read_words_of(RunOptions& options, const Parsed& parsed) {
+  options.command = RLOCK_TRY(command_in(parsed));
+  options.shown_command = options.command.front();
+  options.names = RLOCK_TRY(sorted_names(parsed));
+  return {};
+}
+
+// A command behind -- would be names to lock, and would not run.
+Result<void> read_words_of(AcquireOptions& options, const Parsed& parsed) {
+  const auto& command = parsed.command;
+  if (!parsed.names.empty() && command && !command->empty() && !command->front().starts_with('-')) {
+    return usage("acquire takes no command; use rlock run");
+  }
+  options.names = RLOCK_TRY(sorted_names(parsed));
+  return {};
+}
+
+Result<void> read_words_of(NamingOptions& options, const Parsed& parsed) {
+  options.names = RLOCK_TRY(sorted_names(parsed));
+  return {};
+}
+
+// With --forget, NAME KEY.
+Result<void> read_words_of(ReleaseOptions& options, const Parsed& parsed) {
+  const auto forget = parsed.options.find("forget");
+  if (forget == parsed.options.end() || !flag(forget->second.text).value_or(true))
+    return read_words_of(static_cast<NamingOptions&>(options), parsed);
+  const auto words = RLOCK_TRY(words_of(parsed, 2, "release --forget takes one NAME and one KEY"));
+  if (words.size() != 2) return usage("the NAME of a lock, or the KEY, is missing: rlock release --forget NAME KEY");
+  options.names = {RLOCK_TRY(lock::LockName::parse(words[0]))};
+  options.forget = RLOCK_TRY(forgotten_key(words[1]));
+  return {};
+}
+
+template <class Options>
+  requires std::same_as<Options, StatusOptions> || std::same_as<Options, HistoryOptions>
+Result<void> read_words_of(Options& options, const Parsed& parsed) {
+  options.names = RLOCK_TRY(names_in(parsed));
+  return {};
+}
+
+Result<void> read_words_of(ForceUnlockOptions& options, const Parsed& parsed) {
+  options.names = RLOCK_TRY(names_in(parsed, 1, "force-unlock takes one NAME"));
+  return options.names.empty() ? name_is_missing(parsed) : Result<void>();
+}
+
+Result<void> read_words_of(DoctorOptions& options, const Parsed& parsed) {
+  const auto words = RLOCK_TRY(words_of(parsed, 1, "doctor takes one PREFIX"));
+  if (!words.empty()) options.prefix = RLOCK_TRY(lock::parse_prefix(words[0]));
+  return {};
+}
+
+Result<void> read_words_of(LocalOptions& options, const Parsed& parsed) {
+  const auto words = RLOCK_TRY(words_of(parsed));
+  const auto action = choice_of(words.size() == 1 ? words[0] : "", "status|stop");
+  if (!action) return usage("local needs one of status and stop");
+  options.action = static_cast<LocalOptions::Action>(action->place);
+  return {};
+}
+
+// Options that do not fit together, and what to say about it.
+struct Mistake {
+  bool made;
+  std::string text;
+};
+
+// Errors: the first mistake.
+Result<void> expect_none(const std::vector<Mistake>& mistakes) {
+  const auto first = std::ranges::find(mistakes, true, &Mistake::made);
+  return first == mistakes.end() ? Result<void>() : usage(first->text);
+}
 
 // Turns each name into the key of its lock.
 Result<void> name_keys(NamingOptions& options) {
@@ -44,15 +206,11 @@ Result<void> complete_slots(LockingOptions& options) {
   if (named > 0 && mode.slots != 0) return contradiction("--from", "--slots");
   if (named > 0) mode.slots = named;
   const bool several = named > 0 || mode.taken > 1;
-  if (several && options.names.size() > 1) {
-    return usage("--from and --take choose slots of one lock, so give one NAME");
-  }
-  if (mode.slots == 0 && mode.taken > 1) return usage("--take needs --slots N or --from LIST, of which it takes some");
-  if (mode.slots == 0 && mode.backfill) return usage("--backfill needs --slots N or --from LIST");
-  if (mode.taken > mode.slots && mode.slots != 0) {
-    return usage("--take " + std::to_string(mode.taken) + ": there are only " + std::to_string(mode.slots) + " slots");
-  }
-  return {};
+  return expect_none(
+      {{several && options.names.size() > 1, "--from and --take choose slots of one lock, so give one NAME"},
+       {mode.slots == 0 && mode.taken > 1, "--take needs --slots N or --from LIST, of which it takes some"},
+       {mode.slots != 0 && mode.taken > mode.slots,
+        "--take " + std::to_string(mode.taken) + ": there are only " + std::to_string(mode.slots) + " slots"}});
 }
 
 // Its branches are the pairs of options that exclude each other.
@@ -72,20 +230,20 @@ Result<void> complete_mode(LockingOptions& options) {
                  (like ? "--like none" : "--protocol redisson"));
   }
   if (*options.by_set) mode.kind = Kind::set;
-  if (mode.slots != 0) {
-    if (mode.kind != Kind::plain)
-      return contradiction(mode.resources.empty() ? "--slots" : "--from", options.shared ? "--shared" : "--exclusive");
-    mode.kind = Kind::slots;
-    return {};
+  if (mode.slots == 0) {
+    return expect_none({{mode.resize, "--resize needs --slots N, the new number of slots"},
+                        {mode.java, "--java-semaphore needs --slots N, the number of permits of the Java program"}});
   }
-  if (mode.resize) return usage("--resize needs --slots N, the new number of slots");
-  if (mode.java) return usage("--java-semaphore needs --slots N, the number of permits of the Java program");
+  if (mode.kind != Kind::plain)
+    return contradiction(mode.resources.empty() ? "--slots" : "--from", options.shared ? "--shared" : "--exclusive");
+  mode.kind = Kind::slots;
   return {};
 }
 
-Result<void> complete_wait(LockingOptions& options) {
+Result<void> complete_wait(LockingOptions& options, const Parsed& parsed) {
+  if (options.nonblock && parsed.has("wait")) return contradiction("--nonblock", "--wait");
   if (options.nonblock) options.wait.limit = 0ms;
-  if (options.wait.supersede && options.wait.limit == 0ms) {
+  if (options.supersede && options.wait.limit == 0ms) {
     return usage("--supersede waits for the holder, so it cannot be used together with --nonblock or --wait 0");
   }
   return {};
@@ -105,44 +263,36 @@ Result<milliseconds> kept_lease(milliseconds lease, const lock::Mode& mode, bool
 }
 
 Result<void> check_holds(const RunOptions& options) {
-  const auto& most = options.max_hold;
-  if (options.mode.backfill && options.min_hold > 0ms) {
-    return usage("--min-hold and --backfill cannot be used together: it would keep the waiter that was passed waiting");
-  }
-  if (most && *most == 0ms) return usage("--max-hold 0s leaves no time for the command");
-  if (most && options.min_hold > *most) {
-    return usage("--min-hold " + format_duration(options.min_hold) + " is longer than --max-hold " +
-                 format_duration(*most));
-  }
-  if (most && !options.renew && *most > options.lease) {
-    return usage("--max-hold " + format_duration(*most) + " is longer than the lease of " +
-                 format_duration(options.lease) + ", and --no-renew stops the command when that ends");
-  }
-  return {};
+  if (!options.max_hold) return {};
+  const milliseconds most = *options.max_hold;
+  const std::string option = "--max-hold " + format_duration(most);
+  return expect_none(
+      {{most == 0ms, option + " leaves no time for the command"},
+       {options.min_hold > most, "--min-hold " + format_duration(options.min_hold) + " is longer than " + option},
+       {!options.renew && most > options.lease, option + " is longer than the lease of " +
+                                                    format_duration(options.lease) +
+                                                    ", and --no-renew stops the command when that ends"}});
 }
 
 // `rlock run --owner` acquires nothing, so it neither waits nor keeps a lock for others.
 Result<void> check_owner(const RunOptions& options) {
-  const WaitOptions& wait = options.wait;
+  const lock::WaitPolicy& wait = options.wait;
   if (!options.owner) {
-    if (options.keep) return usage("--keep needs --owner ID");
-    return options.release ? usage("--release needs --owner ID") : Result<void>();
+    return expect_none(
+        {{options.keep.has_value(), "--keep needs --owner ID"}, {options.release, "--release needs --owner ID"}});
   }
   if (options.keep && options.release) return contradiction("--keep", "--release");
-  const std::pair<bool, std::string_view> refused[] = {{options.once || options.once_per, "--once"},
-                                                       {wait.limit.value_or(0ms) > 0ms, "--wait"},
-                                                       {wait.supersede, "--supersede"},
-                                                       {wait.replicas > 0, "--wait-replicas"},
-                                                       {wait.on_disk, "--wait-aof"},
-                                                       {options.min_hold > 0ms, "--min-hold"},
-                                                       {options.mode.resize, "--resize"},
-                                                       {wait.queueing.priority != 0, "--priority"},
-                                                       {wait.queueing.replace, "--replace-waiting"},
-                                                       {wait.queueing.most.has_value(), "--max-queue"}};
-  for (const auto& [given, option] : refused) {
-    if (given) return usage("--owner uses a lock that is already held, so do not give " + std::string(option));
-  }
-  return {};
+  const std::string why = "--owner uses a lock that is already held, so do not give ";
+  return expect_none({{options.once || options.once_per, why + "--once"},
+                      {wait.limit.value_or(0ms) > 0ms, why + "--wait"},
+                      {options.supersede, why + "--supersede"},
+                      {wait.replicas > 0, why + "--wait-replicas"},
+                      {wait.on_disk, why + "--wait-aof"},
+                      {options.min_hold > 0ms, why + "--min-hold"},
+                      {options.mode.resize, why + "--resize"},
+                      {wait.queueing.priority != 0, why + "--priority"},
+                      {wait.queueing.replace, why + "--replace-waiting"},
+                      {wait.queueing.most.has_value(), why + "--max-queue"}});
 }
 
 Result<void> check_status_fd(int fd) {
@@ -154,29 +304,28 @@ Result<void> check_status_fd(int fd) {
 }
 
 // A success belongs to one lock, whose holder is alone: otherwise two could succeed at the same time.
-Result<void> check_once(const RunOptions& options) {
-  if (options.once && options.once_per) return contradiction("--once", "--once-per");
-  if (options.remember && !options.once) return usage("--remember needs --once KEY");
-  if (options.timezone_given && !options.once_per) return usage("--timezone needs --once-per PERIOD");
-  if (!options.once && !options.once_per) {
-    if (options.once_status_given) return usage("--once-status needs --once KEY or --once-per PERIOD");
-    return {};
-  }
+Result<void> check_once(const RunOptions& options, const Parsed& parsed) {
+  const bool once = options.once || options.once_per;
   const std::string option = options.once ? "--once" : "--once-per";
-  if (options.names.size() > 1) {
-    return usage(option + " works with one NAME, because its release records the success in the same step");
-  }
-  if (options.mode.kind == lock::Mode::Kind::read || options.mode.kind == lock::Mode::Kind::slots) {
-    return usage(option + " needs a lock with one holder: do not give --shared or --slots with it");
-  }
-  return {};
+  using Kind = lock::Mode::Kind;
+  const bool several = options.mode.kind == Kind::read || options.mode.kind == Kind::slots;
+  if (options.once && options.once_per) return contradiction("--once", "--once-per");
+  return expect_none(
+      {{options.remember && !options.once, "--remember needs --once KEY"},
+       {parsed.has("timezone") && !options.once_per, "--timezone needs --once-per PERIOD"},
+       {parsed.has("once-status") && !once, "--once-status needs --once KEY or --once-per PERIOD"},
+       {once && options.names.size() > 1,
+        option + " works with one NAME, because its release records the success in the same step"},
+       {once && several, option + " needs a lock with one holder: do not give --shared or --slots with it"}});
 }
 
-Result<void> complete_all(RunOptions& options) {
+Result<void> complete_all(CommonOptions&, const Parsed&) { return {}; }
+
+Result<void> complete_all(RunOptions& options, const Parsed& parsed) {
   RLOCK_TRY(complete_mode(options));
-  RLOCK_TRY(check_once(options));
+  RLOCK_TRY(check_once(options, parsed));
   options.lease = RLOCK_TRY(kept_lease(options.lease, options.mode, options.renew));
-  RLOCK_TRY(complete_wait(options));
+  RLOCK_TRY(complete_wait(options, parsed));
   const milliseconds grace = options.kill_after.value_or(lock::LeaseTiming::default_grace(options.lease));
   auto timing = lock::LeaseTiming::make(options.lease, grace, options.renew);
   if (!timing) return usage((options.kill_after ? "--kill-after: " : "") + timing.error().message);
@@ -196,9 +345,9 @@ Result<void> complete_all(RunOptions& options) {
   return {};
 }
 
-Result<void> complete_all(AcquireOptions& options) {
+Result<void> complete_all(AcquireOptions& options, const Parsed& parsed) {
   RLOCK_TRY(complete_mode(options));
-  RLOCK_TRY(complete_wait(options));
+  RLOCK_TRY(complete_wait(options, parsed));
   if (options.lease == 0ms && !options.for_pid) {
     return usage(
         "acquire needs --lease DUR, because nothing renews this lock, or --for-pid PID, with which a keeper renews it "
@@ -209,43 +358,42 @@ Result<void> complete_all(AcquireOptions& options) {
   return {};
 }
 
-Result<void> complete_all(OwnedOptions& options) {
+Result<void> complete_all(OwnedOptions& options, const Parsed&) {
   if (options.owner) return {};
   const char* variable = std::getenv("RLOCK_OWNER");
   if (!variable || !*variable) {
     return usage("the owner of the lock is missing: give --owner ID, which acquire printed, or set RLOCK_OWNER");
   }
-  options.owner = RLOCK_TRY(lock::OwnerId::parse(variable));
+  options.owner = RLOCK_TRY(lock::OwnerId::parse(without_newline(variable)));
   return {};
 }
 
-Result<void> complete_all(ReleaseOptions& options) {
-  if (!options.forgets) return complete_all(static_cast<OwnedOptions&>(options));
+Result<void> complete_all(ReleaseOptions& options, const Parsed& parsed) {
+  if (!options.forgets) return complete_all(static_cast<OwnedOptions&>(options), parsed);
   if (options.owner) return contradiction("--forget", "--owner");
   return {};
 }
 
-Result<void> complete_all(StatusOptions& options) {
-  for (const auto& [output, option] : {std::pair(StatusOptions::Output::prometheus, "--prometheus"),
-                                       std::pair(StatusOptions::Output::html, "--html")}) {
-    if (options.watch && options.output == output) return contradiction("--watch", option);
-  }
-  if (options.null && options.output != StatusOptions::Output::names) return usage("--null needs --names");
-  const bool success = options.output == StatusOptions::Output::success;
-  if (options.output != StatusOptions::Output::is_held && !success) return {};
-  const std::string option = success ? "--succeeded-within" : "--is-held";
-  if (options.names.empty()) return usage(option + " needs the NAME of a lock");
-  if (options.watch) return contradiction("--watch", option);
-  return {};
+Result<void> complete_all(StatusOptions& options, const Parsed&) {
+  using enum StatusOptions::Output;
+  const char* const option = options.output == prometheus ? "--prometheus"
+                             : options.output == html     ? "--html"
+                             : options.output == is_held  ? "--is-held"
+                             : options.output == success  ? "--succeeded-within"
+                                                          : nullptr;
+  const bool asks = options.output == is_held || options.output == success;
+  if (options.null && options.output != names) return usage("--null needs --names");
+  if (asks && options.names.empty()) return usage(std::string(option) + " needs the NAME of a lock");
+  return options.watch && option ? contradiction("--watch", option) : Result<void>();
 }
 
-Result<void> complete_all(HistoryOptions& options) {
+Result<void> complete_all(HistoryOptions& options, const Parsed&) {
   const bool page = options.output == HistoryOptions::Output::html;
   options.limit = options.limit.value_or(page ? 1000 : HistoryOptions::kDefaultLimit);
   return {};
 }
 
-Result<void> complete_all(ForceUnlockOptions& options) {
+Result<void> complete_all(ForceUnlockOptions& options, const Parsed&) {
   options.by_set = RLOCK_TRY(set_protocol(options, options.by_set));
   if (options.now && options.wait) return contradiction("--now", "--wait");
   if (options.owner && !options.slot.empty()) return contradiction("--slot", "--owner");
@@ -253,21 +401,23 @@ Result<void> complete_all(ForceUnlockOptions& options) {
   return {};
 }
 
-Result<void> complete_all(DoctorOptions& options) {
+Result<void> complete_all(DoctorOptions& options, const Parsed&) {
   if (options.acl && options.json) return contradiction("--acl", "--json");
-  if (options.accept_epoch && options.acl) return contradiction("--accept-epoch", "--acl");
-  if (options.accept_epoch && options.json) return contradiction("--accept-epoch", "--json");
-  return {};
+  if (!options.accept_epoch || (!options.acl && !options.json)) return {};
+  return contradiction("--accept-epoch", options.acl ? "--acl" : "--json");
 }
 
 }  // namespace
 
-Result<void> complete(Invocation& invocation) {
+Result<void> read_words(Invocation& invocation, const Parsed& parsed) {
+  return std::visit([&](auto& options) { return read_words_of(options, parsed); }, invocation);
+}
+
+Result<void> complete(Invocation& invocation, const Parsed& parsed) {
   return std::visit(
-      [](auto& options) -> Result<void> {
+      [&](auto& options) -> Result<void> {
         if constexpr (requires { name_keys(options); }) RLOCK_TRY(name_keys(options));
-        if constexpr (requires { complete_all(options); }) return complete_all(options);
-        return {};
+        return complete_all(options, parsed);
       },
       invocation);
 }

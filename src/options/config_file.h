@@ -3,10 +3,6 @@
 // exist; options/settings.h does.
 #pragma once
 
-#include <string>
-#include <string_view>
-#include <vector>
-
 #include "base/error.h"
 #include "options/options.h"
 
@@ -14,11 +10,9 @@ namespace rlock::cli {
 
 // One line `name = value`, outside of tables or below [profile.NAME].
 struct ConfigEntry {
-  enum class Type { text, flag, number, list };  // TOML's string, boolean and integer, and an array of strings
-
   std::string profile;  // empty: outside of profiles
   std::string name;
-  Type type = Type::text;
+  bool is_list = false;  // an array of strings
   std::string text;  // the value as an option takes it: "true" or "false"; the elements of a list separated by spaces
   Source source;     // without its rank
 };

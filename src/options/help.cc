@@ -2,12 +2,9 @@
 #include "options/help.h"
 
 #include <sys/ioctl.h>
-#include <unistd.h>
 
-#include <algorithm>
 #include <cstdlib>
 #include <numeric>
-#include <utility>
 
 #include "base/text.h"
 
@@ -76,10 +73,19 @@ void add_groups(std::string& out, const std::vector<const OptionSpec*>& options,
   for (const auto& [group, title] : kTitles) {
     std::string rows;
     for (const OptionSpec* option : options) {
-      if (option->group == group) add_option(rows, *option, Detail::full, width);
+      if (option->group == group && (option->marks & kRare) == 0) add_option(rows, *option, Detail::full, width);
     }
     if (!rows.empty()) out += "\n" + std::string(title) + ":\n" + rows;
   }
+}
+
+void add_names_of_common(std::string& out, std::size_t width) {
+  std::string names;
+  for (const OptionSpec* option : options_of(nullptr)) {
+    names.append(names.empty() ? "" : ", ").append("--").append(option->name());
+  }
+  out += "\n";
+  add_wrapped(out, "Options of all subcommands, which rlock --help explains: " + names, 0, 0, width);
 }
 
 // Keeps indented lines, which users copy, and wraps the paragraphs between them.
@@ -102,19 +108,56 @@ void add_notes(std::string& out, std::string_view notes, std::size_t width) {
   flush();
 }
 
-// Levenshtein's distance, with one row of its table.
+// Levenshtein's distance, in which two letters that are swapped count as one mistake, with three rows of its table.
 std::size_t distance(std::string_view a, std::string_view b) {
-  std::vector<std::size_t> row(b.size() + 1);
+  std::vector<std::size_t> before, last, row(b.size() + 1);
   std::iota(row.begin(), row.end(), 0);
   for (std::size_t i = 1; i <= a.size(); ++i) {
-    std::size_t diagonal = std::exchange(row[0], i);
+    before = std::exchange(last, row);
+    row[0] = i;
     for (std::size_t j = 1; j <= b.size(); ++j) {
-      const std::size_t replaced = diagonal + (a[i - 1] != b[j - 1]);
-      diagonal = std::exchange(row[j], std::min({row[j] + 1, row[j - 1] + 1, replaced}));
+      row[j] = std::min({last[j] + 1, row[j - 1] + 1, last[j - 1] + (a[i - 1] != b[j - 1])});
+      const bool swapped = i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1];
+      if (swapped) row[j] = std::min(row[j], before[j - 2] + 1);
     }
   }
   return row.back();
 }
+
+// The nearest candidate by edit distance; empty if none is near.
+std::string_view nearest(std::string_view word, const std::vector<std::string_view>& candidates) {
+  std::string_view found;
+  std::size_t least = std::max<std::size_t>(word.size() / 3, 1) + 1;
+  for (const std::string_view candidate : candidates) {
+    // A prefix counts as near.
+    const bool begun = candidate.starts_with(word) && word.size() > 2;
+    const std::size_t longer = std::max(word.size(), candidate.size()) - std::min(word.size(), candidate.size());
+    const std::size_t d = begun ? 1 : longer >= least ? longer : distance(word, candidate);
+    if (d >= least) continue;
+    least = d;
+    found = candidate;
+  }
+  return found;
+}
+
+// An option or a subcommand, and what other programs call it. One word may mean two.
+constexpr std::pair<std::string_view, std::string_view> kElsewhere[] = {
+    {"wait", " timeout wait-timeout lock-timeout acquire-timeout "},
+    {"server-timeout", " timeout "},
+    {"nonblock", " nb nonblocking no-wait nowait "},
+    {"lease", " ttl expire expiry "},
+    {"exclusive", " e write "},
+    {"shared", " read "},
+    {"verbose", " log-level "},
+    {"run", " exec with wait try start lock "},
+    {"acquire", " lock "},
+    {"renew", " extend refresh "},
+    {"release", " unlock "},
+    {"status", " list ls ps show who get info inspect holders "},
+    {"force-unlock", " break kill stop delete steal rm free clear cancel "},
+    {"history", " logs log "},
+    {"doctor", " check ping test "},
+};
 
 }  // namespace
 
@@ -139,40 +182,53 @@ std::string subcommand_help(const SubcommandSpec& spec, Detail detail) {
   add_wrapped(text, name + " - " + std::string(spec.summary), 0, 0, width);
   text += "\n";
   add_wrapped(text, "Usage: " + name + " [options] " + std::string(spec.synopsis), 0, 7, width);
-  const auto options = options_of(&spec);
   if (detail == Detail::brief) {
     text += "\n";
-    for (const OptionSpec* option : options) {
+    for (const OptionSpec* option : options_of(&spec)) {
       if (option->marks & kOften) add_option(text, *option, detail, width);
     }
     text += "\n";
     add_wrapped(text, "All options, and examples: " + name + " --help, man " + std::string(spec.page), 0, 0, width);
     return text;
   }
-  add_groups(text, options, width);
+  std::vector<const OptionSpec*> own;
+  for (const OptionSpec& option : spec.options()) own.push_back(&option);
+  add_groups(text, own, width);
+  add_names_of_common(text, width);
   if (!spec.notes.empty()) text += "\n";
   add_notes(text, spec.notes, width);
   return text;
 }
 
-std::string_view nearest(std::string_view word, const std::vector<std::string_view>& candidates) {
-  std::string_view found;
-  std::size_t least = std::max<std::size_t>(word.size() / 3, 2) + 1;
-  for (const std::string_view candidate : candidates) {
-    // A prefix counts as near.
-    const bool begun = candidate.starts_with(word) && word.size() > 2;
-    const std::size_t longer = std::max(word.size(), candidate.size()) - std::min(word.size(), candidate.size());
-    const std::size_t d = begun ? 1 : longer >= least ? longer : distance(word, candidate);
-    if (d >= least) continue;
-    least = d;
-    found = candidate;
+std::vector<std::string_view> names_meant(std::string_view word, const std::vector<std::string_view>& known) {
+  std::vector<std::string_view> found;
+  for (const auto& [ours, theirs] : kElsewhere) {
+    const bool meant = theirs.contains(" " + std::string(word) + " ");
+    if (meant && std::ranges::find(known, ours) != known.end()) found.push_back(ours);
   }
+  if (!found.empty()) return found;
+  // Few mistype the first letter, but --lock-timeout is not --hook-timeout.
+  std::vector<std::string_view> alike;
+  std::ranges::copy_if(known, std::back_inserter(alike),
+                       [&](std::string_view one) { return one.starts_with(word.substr(0, 1)); });
+  if (const std::string_view near = nearest(word, alike); !near.empty()) found.push_back(near);
   return found;
 }
 
-std::string suggestion(std::string_view word, const std::vector<std::string_view>& candidates) {
-  const std::string_view found = nearest(word, candidates);
-  return found.empty() ? "" : "; did you mean " + std::string(found) + "?";
+std::string suggestion(std::string_view name, const std::vector<const OptionSpec*>& known,
+                       std::string (*spelled)(std::string_view name)) {
+  std::vector<std::string_view> names;
+  for (const OptionSpec* option : known) {
+    if ((option->marks & kRisky) == 0) names.push_back(option->name());
+  }
+  const auto meant = names_meant(name, names);
+  std::string text;
+  for (const std::string_view one : meant) {
+    text += (text.empty() ? "; did you mean " : " or ") + spelled(one);
+    if (meant.size() > 1)
+      text.append(" (").append(in_short((*std::ranges::find(known, one, &OptionSpec::name))->help)) += ")";
+  }
+  return text + (text.empty() ? "" : "?");
 }
 
 }  // namespace rlock::cli

@@ -3,11 +3,7 @@
 // unknown words.
 #pragma once
 
-#include <string>
-#include <string_view>
-#include <vector>
-
-#include "options/option_table.h"
+#include "options/options.h"
 
 namespace rlock::cli {
 
@@ -16,15 +12,18 @@ std::string overview();
 
 enum class Detail { brief, full };
 
-// Brief, for -h: the options that are used often, on one screen. Full, for --help: all options by group, and the notes.
+// Brief, for -h: the options that are used often, on one screen. Full, for --help: its own options by group, the names
+// of the common ones, and the notes.
 std::string subcommand_help(const SubcommandSpec& spec, Detail detail);
 
 // The text of an option without its details.
 std::string_view in_short(std::string_view help);
 
-// "; did you mean X?" with the nearest candidate by edit distance; empty if none is near.
-std::string suggestion(std::string_view word, const std::vector<std::string_view>& candidates);
-// The same without the phrase.
-std::string_view nearest(std::string_view word, const std::vector<std::string_view>& candidates);
+// Those of `known`, which are names of options or subcommands, that other programs call `word`, or else the nearest.
+std::vector<std::string_view> names_meant(std::string_view word, const std::vector<std::string_view>& known);
+// "; did you mean X?" or "; did you mean X (its help) or Y (its help)?", of an option that is meant by an unknown
+// `name`. It names no risky one. "" if there is none.
+std::string suggestion(std::string_view name, const std::vector<const OptionSpec*>& known,
+                       std::string (*spelled)(std::string_view name));
 
 }  // namespace rlock::cli

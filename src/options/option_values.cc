@@ -1,18 +1,16 @@
 // SPDX-License-Identifier: MIT
 #include "options/option_values.h"
 
-#include <ranges>
-#include <set>
-
-#include "base/date.h"
 #include "base/text.h"
 
 namespace rlock::cli {
 namespace {
 
+constexpr std::size_t kLongestText = 512;
+
 std::unexpected<Error> bad(std::string why) { return fail(Error::Code::usage, std::move(why)); }
 
-// Turns "2 days ago" or "2 days" into "2d", which parse_duration() understands, and returns other texts unchanged.
+// Turns "2 days ago" or "2 days" into "2days", which parse_duration() understands, and returns other texts unchanged.
 std::string as_duration(std::string text) {
   constexpr std::string_view kAgo = " ago";
   if (text.ends_with(kAgo)) text.erase(text.size() - kAgo.size());
@@ -20,13 +18,7 @@ std::string as_duration(std::string text) {
   if (end == 0 || end == text.npos) return text;
   const std::size_t begin = text.find_first_not_of(' ', end);
   if (begin == text.npos) return text;
-  std::string unit = text.substr(begin);
-  if (unit.size() > 2 && unit.ends_with('s')) unit.pop_back();
-  for (const auto& [word, letter] :
-       {std::pair("second", "s"), {"sec", "s"}, {"minute", "m"}, {"min", "m"}, {"hour", "h"}, {"day", "d"}}) {
-    if (unit == word) unit = letter;
-  }
-  return text.substr(0, end) + unit;
+  return text.substr(0, end) + text.substr(begin);
 }
 
 }  // namespace
@@ -35,9 +27,16 @@ std::unexpected<Error> contradiction(const std::string& one, const std::string& 
   return bad(one + " and " + other + " cannot be used together");
 }
 
+// In the forms of YAML 1.1 and Ansible, too.
 Result<bool> flag(const std::string& text) {
-  if (text == "false" || text == "0") return false;
-  if (text == "true" || text == "1") return true;
+  std::string small = text;
+  for (char& c : small) c = c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
+  for (const std::string_view no : {"false", "0", "no", "off"}) {
+    if (small == no) return false;
+  }
+  for (const std::string_view yes : {"true", "1", "yes", "on"}) {
+    if (small == yes) return true;
+  }
   return bad(in_quotes(text) + " is neither true nor false");
 }
 
@@ -88,20 +87,26 @@ Result<std::string> file_name(const std::string& text) {
   return text;
 }
 
-Result<std::string> hook_text(const std::string& text) {
+Result<std::string> some_text(const std::string& text) {
   if (text.empty()) return bad("the text is empty");
   return text;
 }
 
-Result<std::string> short_text(const std::string& text) {
-  if (text.size() > 512) return bad("the text is longer than 512 bytes");
-  return text;
+// A note for others is not worth a job that does not start.
+Result<std::string> reason(const std::string& text) {
+  constexpr std::string_view kCut = "…";
+  if (text.size() <= kLongestText) return text;
+  std::size_t end = kLongestText - kCut.size();
+  // Not inside a character of UTF-8.
+  for (int i = 0; i < 3 && (text[end] & 0xc0) == 0x80; ++i) --end;
+  return text.substr(0, end).append(kCut);
 }
 
 Result<std::string> forgotten_key(const std::string& text) {
   if (text.empty()) return bad("the key is empty");
   if (has_control(text)) return bad("the key contains a control character");
-  return short_text(text);
+  if (text.size() > kLongestText) return bad("the key is longer than 512 bytes");
+  return text;
 }
 
 Result<std::string> once_key(const std::string& text) {
@@ -111,23 +116,77 @@ Result<std::string> once_key(const std::string& text) {
 
 Result<lock::OwnerId> owner(const std::string& text) { return lock::OwnerId::parse(text); }
 
-Result<std::string> slot_name(const std::string& text) {
-  if (text.empty()) return bad("the slot is empty; give its number or, with --from, its name");
-  return text;
+namespace {
+
+constexpr std::size_t kLongestName = 64, kLongestList = 1024;
+constexpr std::string_view kBlanks = " \t\r\n";
+
+std::string trimmed(std::string_view text) {
+  text.remove_prefix(std::min(text.find_first_not_of(kBlanks), text.size()));
+  return std::string(text.substr(0, text.find_last_not_of(kBlanks) + 1));  // npos + 1 is 0
 }
 
+struct Range {
+  std::string_view prefix;
+  long long first, last;
+};
+
+// Of 0-3, gpu0-3, gpu0-gpu3, gpu0..3 or gpu0..gpu3.a; none in other names.
+std::optional<Range> range_in(std::string_view name) {
+  constexpr std::string_view kDigits = "0123456789";
+  for (const std::string_view between : {"..", "-"}) {
+    for (std::size_t at = name.find(between); at != name.npos; at = name.find(between, at + 1)) {
+      const std::string_view left = name.substr(0, at), prefix = left.substr(0, left.find_last_not_of(kDigits) + 1);
+      std::string_view right = name.substr(at + between.size());
+      if (right.starts_with(prefix)) right.remove_prefix(prefix.size());
+      const std::size_t digits = between == "-" ? right.size() : right.find_first_not_of(kDigits);
+      const auto first = whole_number(left.substr(prefix.size())), last = whole_number(right.substr(0, digits));
+      if (first && last) return Range{prefix, *first, *last};
+    }
+  }
+  return {};
+}
+
+// Between commas or on lines of their own. An empty one is an error for the caller, except after the last comma.
+std::vector<std::string> names_of_list(const std::string& text) {
+  std::vector<std::string> names, parts = split(text + ",", ',');
+  parts.pop_back();
+  if (parts.size() > 1 && trimmed(parts.back()).empty()) parts.pop_back();
+  for (const std::string& part : parts) {
+    if (trimmed(part).empty()) names.emplace_back();
+    for (const std::string& line : split(trimmed(part), '\n')) {
+      if (const std::string name = trimmed(line); !name.empty()) names.push_back(name);
+    }
+  }
+  return names;
+}
+
+}  // namespace
+
 Result<std::vector<std::string>> resource_names(const std::string& text) {
-  constexpr std::size_t kLongestName = 64, kLongestList = 1024;
   if (text.size() > kLongestList) {
     return bad("the list has " + std::to_string(text.size()) + " bytes, more than 1024; give shorter names, or use " +
                "--slots, with which the command gets the number of its slot");
   }
-  std::vector<std::string> names = split(text + ",", ',');
-  names.pop_back();
+  const std::vector<std::string> names = names_of_list(text);
+  const std::string instead = "; name each resource, with commas in between";
   std::set<std::string_view> known;
   for (const std::string& name : names) {
-    if (name.empty() || name.size() > kLongestName || has_control(name) || name.contains(' ')) {
+    if (name.find_first_of("[]{}\"* \t") != name.npos)
+      return bad(in_quotes(text) + " is not a list of names" + instead);
+    if (name.empty() || name.size() > kLongestName || has_control(name)) {
       return bad(in_quotes(name) + " is not the name of a resource: use up to 64 bytes without blanks");
+    }
+    // Ranges of one list do not overlap: rack1-2 beside rack2-3 is a name.
+    const auto range = range_in(name);
+    const auto overlaps = [&](const std::string& one) {
+      const auto other = range_in(one);
+      return one != name && other && other->prefix == range->prefix && other->first <= range->last &&
+             range->first <= std::max(other->first, other->last);
+    };
+    const bool rises = range && range->first < range->last;
+    if (rises && (name.contains("..") || range->prefix.empty() || std::ranges::none_of(names, overlaps))) {
+      return bad(in_quotes(name) + " would be one resource, not a range" + instead);
     }
     if (!known.insert(name).second) return bad(in_quotes(name) + " is there twice");
   }
@@ -148,8 +207,7 @@ Result<std::string> key_form(const std::string& text) {
 }
 
 Result<void> fill_url(CommonOptions& options, const Setting& said) {
-  // A password ends with an @, even in an invalid address.
-  options.url = said.text.contains('@') ? Secret(said.text) : Secret::harmless(said.text);
+  options.url = Secret(said.text);
   options.url_source = said.source;
   return {};
 }
@@ -162,36 +220,9 @@ Result<void> fill_password_from(CommonOptions& options, PasswordFrom::Kind kind,
     return std::unexpected(
         blame({Error::Code::usage, "cannot be used together with " + from->source.text()}, said.source));
   }
-  RLOCK_TRY(read_as(hook_text, said));
+  RLOCK_TRY(read_as(some_text, said));
   if (kind == PasswordFrom::Kind::file) RLOCK_TRY(read_as(file_name, said));
   from = PasswordFrom{kind, said.text, said.source};
-  return {};
-}
-
-// --nonblock overrides a --wait from a variable or a file.
-Result<void> fill_wait(LockingOptions& options, const Setting& said) {
-  if (options.nonblock && said.source.on_command_line()) {
-    return contradiction("--nonblock", "--wait");
-  }
-  if (!options.nonblock) options.wait.limit = RLOCK_TRY(read_as(duration, said));
-  return {};
-}
-
-Result<void> fill_succeeded_within(StatusOptions& options, const Setting& said) {
-  RLOCK_TRY((choose<StatusOptions, StatusOptions::Output::success>(options, {"true", said.source})));
-  options.succeeded_within = RLOCK_TRY(read_as(duration, said));
-  return {};
-}
-
-Result<void> fill_timezone(RunOptions& options, const Setting& said) {
-  options.timezone = RLOCK_TRY(read_as(parse_zone, said));
-  options.timezone_given = said.source.on_command_line();
-  return {};
-}
-
-Result<void> fill_once_status(RunOptions& options, const Setting& said) {
-  options.once_status = RLOCK_TRY((read_as(number<0, 255, "an exit status from 0 to 255">, said)));
-  options.once_status_given = said.source.on_command_line();
   return {};
 }
 

@@ -3,17 +3,11 @@
 // Errors (usage): the option does not accept the text; the message says what it accepts.
 #pragma once
 
-#include <sys/types.h>
-
-#include <algorithm>
 #include <concepts>
-#include <string>
 #include <type_traits>
 
 #include "base/clock.h"
-#include "base/duration.h"
 #include "base/error.h"
-#include "base/period.h"
 #include "options/options.h"
 #include "verbs/lease.h"
 
@@ -59,13 +53,12 @@ Result<Choice> choice(const std::string& text) {
 }
 
 Result<std::string> file_name(const std::string& text);      // not empty, and not starting with ~/
-Result<std::string> hook_text(const std::string& text);      // not empty
-Result<std::string> short_text(const std::string& text);     // at most 512 bytes
+Result<std::string> some_text(const std::string& text);      // not empty
+Result<std::string> reason(const std::string& text);         // cut to 512 bytes, with a mark
 Result<std::string> forgotten_key(const std::string& text);  // 1 to 512 bytes without control characters
 Result<std::string> once_key(const std::string& text);       // the same, but not one of --once-per
 inline Result<Period> period(const std::string& text) { return parse_period(text); }
 Result<lock::OwnerId> owner(const std::string& text);
-Result<std::string> slot_name(const std::string& text);                    // not empty
 Result<std::vector<std::string>> resource_names(const std::string& text);  // different ones, with commas in between
 Result<const lock::Convention*> convention(const std::string& text);       // null: none
 Result<std::string> key_form(const std::string& text);
@@ -78,12 +71,6 @@ template <PasswordFrom::Kind kind>
 Result<void> password_from(CommonOptions& options, const Setting& said) {
   return fill_password_from(options, kind, said);
 }
-// REQUIRES: options.nonblock is set.
-Result<void> fill_wait(LockingOptions& options, const Setting& said);
-Result<void> fill_succeeded_within(StatusOptions& options, const Setting& said);
-// These two note whether they are given on the command line, where they need an option to work with.
-Result<void> fill_timezone(RunOptions& options, const Setting& said);
-Result<void> fill_once_status(RunOptions& options, const Setting& said);
 
 // read(said.text), with the source added to an error.
 template <class Read>
@@ -144,11 +131,11 @@ Result<void> choose(Options& options, const Setting& said) {
 template <class Options, Options::Output chosen>
 constexpr FillOf<Options> output = by<Options, choose<Options, chosen>>;
 
-// --html FILE, of two subcommands.
-template <class Options>
-Result<void> fill_html(Options& options, const Setting& said) {
-  RLOCK_TRY((choose<Options, Options::Output::html>(options, {"true", said.source})));
-  options.html = RLOCK_TRY(read_as(file_name, said));
+// The same with a value: of --html, for example.
+template <class Options, Options::Output chosen, auto read, auto member>
+Result<void> choose_with(Options& options, const Setting& said) {
+  RLOCK_TRY((choose<Options, chosen>(options, {"true", said.source})));
+  options.*member = RLOCK_TRY(read_as(read, said));
   return {};
 }
 

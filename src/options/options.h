@@ -1,19 +1,14 @@
 // SPDX-License-Identifier: MIT
-// The options as the user gave them: one struct for each subcommand.
+// The options as the user gave them, one struct for each subcommand; and the table of all options.
 #pragma once
 
-#include <optional>
-#include <string>
-#include <string_view>
-#include <utility>
+#include <ranges>
 #include <variant>
-#include <vector>
 
 #include "base/clock.h"
 #include "base/error.h"
-#include "base/exit_status.h"
-#include "base/period.h"
 #include "base/secret.h"
+#include "lock/acquire.h"
 #include "redis/tls.h"
 #include "run/job.h"
 #include "verbs/lease.h"
@@ -24,7 +19,7 @@ namespace rlock::cli {
 
 // Where a setting was given.
 struct Source {
-  enum class Kind { option, variable, profile, file, fallback };  // fallback: nowhere, so the default applies
+  enum class Kind { option, variable, file, fallback };  // fallback: nowhere, so the default applies
 
   Kind kind = Kind::fallback;
   std::string name;  // of the option or variable; in a file, the whole key
@@ -43,7 +38,6 @@ inline constexpr int kRankOfVariables = 1;
 struct Setting {
   std::string text;  // for a flag: "true", or the text after =
   Source source;
-  bool former = false;  // given under the option's former name
 };
 
 // Adds the source to an error. Mistakes in variables and files become configuration errors.
@@ -71,10 +65,10 @@ struct CommonOptions {
   static constexpr std::string_view kDefaultUrl = "redis://127.0.0.1:6379";
   static constexpr milliseconds kDefaultTimeout = 5s;
 
-  Secret url = Secret::harmless(kDefaultUrl);  // client_for() reads it, then wipes it
+  Secret url = Secret(kDefaultUrl);  // client_for() reads it, then wipes it
   Source url_source;
   std::optional<PasswordFrom> password_from;
-  std::optional<std::string> sentinel_password_file;
+  std::optional<std::string> sentinel_password_file, sentinel_user;
   redis::TlsSettings tls;
   std::string tls_option;  // a TLS option that was given on the command line, if any
   // From the configuration files; a nested rlock uses the last two to find the same settings.
@@ -93,21 +87,14 @@ struct NamingOptions : CommonOptions {
   std::optional<bool> epoch_guard;         // none: as the kind of server needs it, see lock::Servers
 };
 
-struct WaitOptions {
-  std::optional<milliseconds> limit;  // none: no limit; 0: don't wait
-  int conflict_status = kNotAcquired;
-  lock::QueueRequest queueing;
-  bool supersede = false;                // ask the holder to stop
-  std::optional<bool> stay_in_deadlock;  // none: no
-  int replicas = 0;                      // how many must acknowledge the grant
-  bool on_disk = false;                  // the server and these replicas must write it to disk
-  bool eviction = false;                 // accept a server that may evict locks
-};
-
 // Options of subcommands that acquire locks.
 struct LockingOptions : NamingOptions {
-  bool nonblock = false;  // complete() sets wait.limit to 0
-  WaitOptions wait;
+  bool nonblock = false;  // complete() sets wait.limit to 0, whatever a variable or a file says
+  lock::WaitPolicy wait;  // as far as options say it
+  int conflict_status = kNotAcquired;
+  bool supersede = false;                  // ask the holder to stop
+  std::optional<bool> stay_in_deadlock;    // none: no
+  bool eviction = false;                   // accept a server that may evict locks
   bool shared = false, exclusive = false;  // complete() sets mode.kind from these
   std::optional<bool> by_set;              // --protocol set
   lock::Mode mode;
@@ -133,8 +120,7 @@ struct RunOptions : LockingOptions {
   std::string timezone = "UTC";
   static constexpr milliseconds kRemember = std::chrono::days(30);
   std::optional<milliseconds> remember;
-  int once_status = 0;                                     // if it has already succeeded
-  bool timezone_given = false, once_status_given = false;  // on the command line
+  int once_status = 0;  // if it has already succeeded
   int status_fd = -1;
   std::vector<std::string> command;
   std::string shown_command;  // for status: the program without its arguments, which may contain secrets
@@ -176,8 +162,8 @@ struct PointInTime {
 };
 
 struct HistoryOptions : NamingOptions {
-  enum class Output { people, json, timeline, html } output = Output::people;
-  static constexpr const char* kOutputs = "--json, --timeline and --html";
+  enum class Output { people, json, html } output = Output::people;
+  static constexpr const char* kOutputs = "--json and --html";
   static constexpr int kDefaultLimit = 50;
   std::string html;  // the file to write
   std::optional<int> limit;
@@ -205,32 +191,86 @@ struct DoctorOptions : CommonOptions {
 };
 
 struct LocalOptions : CommonOptions {
-  enum class Action { status, stop, serve } action = Action::status;
+  enum class Action { status, stop } action = Action::status;
   bool yes = false;
 };
 
-// A setting's effective value and where it was given. Safe to show.
-struct ShownSetting {
-  std::string name;
-  std::optional<std::string> value;  // as the option takes it; none: not set, or secret
-  bool secret = false;
-  Source source;
-};
-
-struct ConfigOptions : CommonOptions {
-  bool json = false;
-  std::vector<ShownSetting> settings;  // filled by shown_settings() in options/settings.h
-};
-
-struct PrintText {
-  std::string text;  // help or version
+struct PrintText : CommonOptions {
+  std::string text;  // help, version, or all settings
 };
 
 // Parses the text that was given for an option, and sets the option's member. Errors: usage, config.
 using Fill = Result<void> (*)(CommonOptions& options, const Setting& said);
 
-using Invocation =
-    std::variant<RunOptions, AcquireOptions, RenewOptions, ReleaseOptions, StatusOptions, ForceUnlockOptions,
-                 HistoryOptions, DoctorOptions, ConfigOptions, LocalOptions, PrintText>;
+using Invocation = std::variant<RunOptions, AcquireOptions, RenewOptions, ReleaseOptions, StatusOptions,
+                                ForceUnlockOptions, HistoryOptions, DoctorOptions, LocalOptions, PrintText>;
+
+// Help texts list options by group.
+enum class Group { general, waiting, kind, supervision, hooks, common };
+
+// A value, or a description in words; empty: there is no default.
+using Default = std::variant<std::string_view, int, milliseconds>;
+
+constexpr int kSetting = 1;  // also a variable RLOCK_NAME and, except for --config and --profile, a key in files
+constexpr int kOften = 2;    // also in the short help of -h
+constexpr int kPublic = 4;   // its text is shown to everybody, so it need not be hidden
+constexpr int kRisky = 8;    // it takes away safety, so it is never suggested for an unknown word
+constexpr int kRare = 16;    // only in the man page, not in --help
+
+// Everything that can be on a command line. Help texts, the parser, variables and configuration files are all driven
+// by this table; the man page, the completions and the README are tested against it.
+struct OptionSpec {
+  std::string_view names;  // "-w,--wait"; the long name without its dashes is the option's name
+  std::string_view value;  // "DUR"; "text|json": one of these words; empty: a flag
+  Fill fill = nullptr;     // null: parse() or Settings handles the option
+  std::string_view help;
+  int marks = 0;  // kSetting and so on
+  Default fallback;
+  Group group = Group::general;
+
+  constexpr std::string_view name() const { return names.substr(names.find("--") + 2); }
+  constexpr char letter() const { return names[1] == '-' ? '\0' : names[1]; }
+  constexpr bool setting() const { return (marks & kSetting) != 0; }
+  bool defaults_to_value() const { return !std::holds_alternative<std::string_view>(fallback); }
+  // The default as help and `rlock config` show it.
+  std::string default_text() const {
+    if (const int* number = std::get_if<int>(&fallback)) return std::to_string(*number);
+    if (const auto* span = std::get_if<milliseconds>(&fallback)) return format_duration(*span);
+    return std::string(std::get<std::string_view>(fallback));
+  }
+  // True for commands, hooks and owner ids: their texts may be or contain secrets.
+  bool may_be_secret() const { return (value == "ID" || value == "TEXT") && (marks & kPublic) == 0; }
+};
+
+struct SubcommandSpec {
+  std::string_view name;
+  std::string_view summary;                             // one line
+  std::string_view synopsis;                            // what follows the options
+  std::array<std::span<const OptionSpec>, 11> parts{};  // its own options, in the order of -h
+  Invocation (*blank)(CommonOptions common) = nullptr;  // its options, with all other members at their defaults
+  std::string_view notes = "";          // examples (indented) and exit statuses, shown after the options
+  const OptionSpec* command = nullptr;  // the option whose text is a command, if the subcommand runs one
+  std::string_view page = "rlock";      // the man page that describes it
+
+  auto options() const { return parts | std::views::join; }
+};
+
+// In the order of the man page.
+std::span<const SubcommandSpec> subcommands();
+// Null if there is none of that name.
+const SubcommandSpec* find_subcommand(std::string_view name);
+
+// The options of all subcommands, which may also precede the subcommand.
+std::span<const OptionSpec> common_options();
+// --help, then --version.
+std::span<const OptionSpec> informing_options();
+// All options that are allowed with a subcommand, its own first; null: without one.
+std::vector<const OptionSpec*> options_of(const SubcommandSpec* spec);
+
+// Options that are needed before all options are read.
+const OptionSpec& url_option();
+const OptionSpec& config_option();
+const OptionSpec& profile_option();
+const OptionSpec& log_format_option();
 
 }  // namespace rlock::cli

@@ -2,7 +2,6 @@
 #include "options/parse.h"
 
 #include <CLI/CLI.hpp>
-#include <algorithm>
 
 #include "base/text.h"
 #include "options/help.h"
@@ -32,38 +31,59 @@ std::unexpected<Error> bad_line(const SubcommandSpec* spec, const std::string& w
 // By name or letter, without dashes.
 const OptionSpec* find_option(const SubcommandSpec* spec, std::string_view name) {
   for (const OptionSpec* option : options_of(spec)) {
-    if (option->is_called(name) || (name.size() == 1 && name[0] == option->letter())) return option;
+    if (option->name() == name || (name.size() == 1 && name[0] == option->letter())) return option;
   }
   return nullptr;
 }
 
-// The end of a message: a suggestion, if any, and where to find help.
-std::string hints(const std::string& suggested, const std::string& help) {
-  return suggested + (suggested.empty() ? "; see " : " See ") + help;
+// A word that rlock does not know, and where to find help.
+std::unexpected<Error> unknown(const SubcommandSpec* about, const std::string& why) {
+  return bad_line(about, why + (why.ends_with('?') ? " See" : "; see") + " rlock " +
+                             (about ? std::string(about->name) + " " : "") + "--help");
 }
 
-std::unexpected<Error> unknown_option(const std::string& word, const SubcommandSpec* spec) {
-  std::vector<std::string_view> known;
-  for (const OptionSpec* option : options_of(spec)) known.push_back(option->names.substr(option->names.find("--")));
-  const std::string name = word.substr(0, word.find('=')), about = spec ? std::string(spec->name) + " " : "";
-  return bad_line(spec,
-                  "unknown option " + escaped(name, 100) + hints(suggestion(name, known), "rlock " + about + "--help"));
+// Whether `word` is an option that is followed by a password elsewhere: --pass, -pass, --password=…,
+// --sentinel-password.
+bool gives_password(std::string_view word) {
+  const std::string_view name = word.substr(0, word.find('=')), last = name.substr(name.rfind('-') + 1);
+  constexpr std::string_view kNames[] = {"passwd", "pwd", "pw", "auth", "requirepass"};
+  return (last.size() > 2 && std::string_view("password").starts_with(last)) ||
+         std::ranges::find(kNames, last) != std::end(kNames);
 }
 
-// Names that other programs have for these subcommands.
-constexpr std::pair<std::string_view, std::string_view> kElsewhere[] = {
-    {"list", "status"},  {"ls", "status"},      {"ps", "status"}, {"show", "status"},
-    {"lock", "acquire"}, {"unlock", "release"}, {"exec", "run"},  {"break", "force-unlock"},
-};
+// `word`: with its value, perhaps. `flock`: there is no subcommand, so it is probably meant for `run`, as in flock(1).
+std::unexpected<Error> unknown_option(const std::string& word, const SubcommandSpec* spec, bool flock) {
+  const SubcommandSpec* run = find_subcommand("run");
+  const std::size_t dashes = word.starts_with("--") ? 2 : 1, end = std::min(word.find('='), word.size());
+  const std::string name = word.substr(dashes, end - dashes), shown = escaped(word.substr(0, end), 100);
+  if (gives_password(word)) {
+    return unknown(
+        spec,
+        shown + " is no option: rlock reads passwords from --password-file, --password-command or RLOCK_PASSWORD");
+  }
+  if (flock && find_option(run, dashes == 2 ? name : name.substr(0, 1))) {
+    return bad_line(nullptr, shown + " is an option of rlock run; write rlock run [options] NAME -- COMMAND");
+  }
+  const auto spelled = [](std::string_view one) { return "--" + std::string(one); };
+  const std::string meant = suggestion(name, options_of(flock ? run : spec), spelled);
+  // What follows a letter may be a password, as after the -a of redis-cli.
+  return unknown(spec, "unknown option " + (meant.empty() && dashes == 1 ? escaped(word.substr(0, 2)) : shown) + meant);
+}
 
-std::unexpected<Error> unknown_subcommand(const std::string& word) {
+// If no subcommand is near, `word` is probably the name of a lock, as for flock(1); with a command behind --, also if
+// only another subcommand than `run` is.
+std::unexpected<Error> unknown_subcommand(const std::string& word, bool dashes, bool as_topic = false) {
   std::vector<std::string_view> names;
   for (const SubcommandSpec& spec : subcommands()) names.push_back(spec.name);
-  const auto* other = std::ranges::find(kElsewhere, word, &std::pair<std::string_view, std::string_view>::first);
-  const std::string suggested = other == std::end(kElsewhere)
-                                    ? suggestion(word, names)
-                                    : "; did you mean rlock " + std::string(other->second) + "?";
-  return bad_line(nullptr, "unknown subcommand " + in_quotes(word) + hints(suggested, "rlock --help"));
+  const auto meant = names_meant(word, names);
+  const std::string what = "unknown subcommand " + in_quotes(word);
+  if (meant.empty() && as_topic) return unknown(nullptr, what);
+  if (meant.empty() || (dashes && std::ranges::find(meant, "run") == meant.end())) {
+    return bad_line(
+        nullptr, what + "; to take a lock of that name, write rlock run " + escaped(shell_word(word)) + " -- COMMAND");
+  }
+  return unknown(nullptr, what + "; did you mean " + std::string(meant[0]) +
+                              (meant.size() > 1 ? " or " + std::string(meant[1]) : "") + "?");
 }
 
 // True if the words may contain the option: its long name, or its letter in a word with one dash.
@@ -71,7 +91,7 @@ bool may_be_in(std::span<const std::string> words, const OptionSpec& spec) {
   return std::ranges::any_of(words, [&](std::string_view word) {
     if (!word.starts_with('-')) return false;
     if (!word.starts_with("--")) return spec.letter() != '\0' && word.contains(spec.letter());
-    return spec.is_called(word.substr(2, word.find_first_of("=\x01") - 2));
+    return spec.name() == word.substr(2, word.find_first_of("=\x01") - 2);
   });
 }
 
@@ -119,9 +139,8 @@ class Line {
   struct Described {
     const OptionSpec& spec;
     CLI::Option* option;
-    bool former;  // under its former name
 
-    std::string name() const { return std::string(former ? spec.former : spec.name()); }
+    std::string name() const { return std::string(spec.name()); }
   };
 
   // Describes only options that may be on the line, because describing all of them takes a tenth of the time until
@@ -129,12 +148,9 @@ class Line {
   void describe(CLI::App& app, std::span<const OptionSpec> options) {
     for (const OptionSpec& spec : options) {
       if (!may_be_in(words_, spec)) continue;
-      const auto add = [&](const std::string& names, bool former) {
-        CLI::Option* option = spec.value.empty() ? app.add_flag(names) : app.add_option(names)->type_size(1);
-        described_.push_back({spec, option->multi_option_policy(CLI::MultiOptionPolicy::TakeAll), former});
-      };
-      add(std::string(spec.names), false);
-      if (!spec.former.empty()) add("--" + std::string(spec.former), true);
+      const std::string names(spec.names);
+      CLI::Option* option = spec.value.empty() ? app.add_flag(names) : app.add_option(names)->type_size(1);
+      described_.push_back({spec, option->multi_option_policy(CLI::MultiOptionPolicy::TakeAll)});
     }
   }
 
@@ -189,8 +205,7 @@ class Line {
       const bool is_url = &one.spec == &url_option();
       parsed.options.insert_or_assign(
           one.spec.name(), Setting{.text = is_url ? CLI::detail::join(texts, unmarked, " ") : unmarked(texts.back()),
-                                   .source = {Source::Kind::option, one.name()},
-                                   .former = one.former});
+                                   .source = {Source::Kind::option, one.name()}});
     }
     return result;
   }
@@ -199,46 +214,45 @@ class Line {
     if (one.spec.value.empty()) return check_flag(one.name(), one.option->results().back());
     if (&one.spec == &url_option()) return {};
     const bool twice = one.option->count() > 1 || parsed.text_of(one.spec) || (&one.spec == command() && commands_ > 1);
-    return twice ? bad_line(nullptr, "--" + std::string(one.spec.name()) + " is given twice") : Result<void>();
+    return twice ? bad_line(nullptr, "--" + one.name() + " is given twice") : Result<void>();
   }
 
   const OptionSpec* command() const { return subcommand_ ? subcommand_->command : nullptr; }
 
   // Adds the words that CLI11 did not recognize. Its branches are the mistakes that they may be.
-  Result<void> collect_words(Parsed& parsed) const {
+  Result<void> collect_words(Parsed& parsed) {
     const std::vector<std::string> words = app_.remaining();
-    if (words_in_front_ > 0) return wrong_beginning(unmarked(words[0]));
+    if (words_in_front_ > 0) return wrong_beginning(unmarked(words[0]), parsed);
     if (parsed.version) return {};
     if (!subcommand_ && words.empty()) return bad_line(nullptr, "a subcommand is missing; see rlock --help");
-    if (!subcommand_) return wrong_beginning(unmarked(words[0]));
+    if (!subcommand_) return wrong_beginning(unmarked(words[0]), parsed);
     parsed.names_before_command = names_before_command_;
     const bool lacks_command = command() && !parsed.command && !parsed.text_of(*command());
     for (const std::string& word : words) {
-      // After a name, this may be an option of a command without --, for which the caller has a better message.
-      const bool maybe_command = lacks_command && !parsed.names.empty();
+      // After two words, this may be an option of a command without --, for which the caller has a better message.
+      const bool maybe_command = lacks_command && parsed.names.size() > 1;
       if (word.size() > 1 && word[0] == '-' && !maybe_command) return wrong_option(unmarked(word), subcommand_);
       parsed.names.push_back(unmarked(word));
     }
     return {};
   }
 
-  std::unexpected<Error> wrong_beginning(const std::string& word) const {
-    return word.starts_with('-') ? wrong_option(word, nullptr) : unknown_subcommand(word);
+  // What is in front of the subcommand, or instead of it. Options without one are probably those of flock(1).
+  std::unexpected<Error> wrong_beginning(const std::string& word, const Parsed& parsed) {
+    return word.starts_with('-') ? wrong_option(word, nullptr) : unknown_subcommand(word, parsed.command.has_value());
   }
 
-  // CLI11 does not support -q=true, and leaves -=true of it.
+  // CLI11 does not support -q=true, and leaves -=true of it. It takes the -v of -version.
   std::unexpected<Error> wrong_option(const std::string& word, const SubcommandSpec* spec) const {
+    if (word.starts_with("-=")) return bad_line(spec, "use the long option with =, such as --quiet=true");
     for (const std::string& one : words_) {
       const std::string given = unmarked(one);
-      const std::size_t equals = given.find('=');
-      if (!word.starts_with("-=") || given.starts_with("--") || equals == given.npos || equals < 2) continue;
-      const OptionSpec* last = find_option(spec, given.substr(equals - 1, 1));
-      if (!last || given.substr(equals) != word.substr(1)) continue;
-      const std::string name = "--" + std::string(last->name());
-      return bad_line(spec,
-                      escaped(given, 100) + ": use the long option with =: " + name + "=true or " + name + "=false");
+      const bool single = given.size() > 2 && given[0] == '-' && given[1] != '-' && given.ends_with(word.substr(1));
+      if (single && find_option(spec, given.substr(1))) {
+        return unknown(spec, "unknown option " + given + "; did you mean -" + given + "?");
+      }
     }
-    return unknown_option(word, spec);
+    return unknown_option(word, spec, !subcommand_);
   }
 
   // If the line is wrong, any word may be the subcommand, and any --export counts: it is safe to print a text that
@@ -260,13 +274,6 @@ class Line {
   int commands_ = 0;                      // how often that option is given
 };
 
-// The text of rlock help [SUBCOMMAND].
-Result<std::string> help_text(const std::vector<std::string>& names) {
-  if (names.empty()) return overview();
-  const SubcommandSpec* spec = find_subcommand(names.front());
-  return spec ? Result<std::string>(subcommand_help(*spec, Detail::full)) : unknown_subcommand(names.front());
-}
-
 }  // namespace
 
 Parsed parse(const std::vector<std::string>& arguments) {
@@ -275,9 +282,9 @@ Parsed parse(const std::vector<std::string>& arguments) {
   if (dashes != arguments.end()) parsed.command.emplace(dashes + 1, arguments.end());
   auto result = Line({arguments.begin(), dashes}).read(parsed);
   if (result && parsed.subcommand && parsed.subcommand->name == "help" && !parsed.version) {
-    auto text = help_text(parsed.names);
-    parsed.text = text.value_or("");
-    if (!text) result = std::unexpected(std::move(text).error());
+    const SubcommandSpec* about = parsed.names.empty() ? nullptr : find_subcommand(parsed.names.front());
+    if (!about && !parsed.names.empty()) result = unknown_subcommand(parsed.names.front(), false, true);
+    if (result) parsed.text = about ? subcommand_help(*about, Detail::full) : overview();
   }
   if (!result) parsed.error = std::move(result).error();
   if (parsed.version || !parsed.text.empty()) parsed.subcommand = nullptr;

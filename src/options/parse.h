@@ -3,14 +3,7 @@
 // these. Only parse.cc knows CLI11.
 #pragma once
 
-#include <map>
-#include <optional>
-#include <string>
-#include <string_view>
-#include <vector>
-
 #include "base/error.h"
-#include "options/option_table.h"
 #include "options/options.h"
 
 namespace rlock::cli {
@@ -28,9 +21,10 @@ struct Parsed {
   // then, `options` has everything that was found.
   std::optional<Error> error;
   // The line asks for `acquire --export`, as far as a wrong line can tell. The caller evaluates what rlock prints
-  // (show/shell.h), so that must fail from its first byte on.
+  // (show/print.h), so that must fail from its first byte on.
   bool exports = false;
 
+  bool has(std::string_view option) const { return options.contains(option); }
   // Null if `option` was not given.
   const std::string* text_of(const OptionSpec& option) const {
     const auto found = options.find(option.name());
@@ -41,13 +35,12 @@ struct Parsed {
 Parsed parse(const std::vector<std::string>& arguments);
 
 // Sets the members that come from positional words: names of locks, a prefix, a command, the action of `rlock local`.
-// `arguments`: the whole command line, for a message that corrects it. Errors (usage): words that are missing,
-// unexpected or repeated.
-Result<void> read_words(Invocation& invocation, const Parsed& parsed, const std::vector<std::string>& arguments);
+// Errors (usage): words that are missing, unexpected or repeated.
+Result<void> read_words(Invocation& invocation, const Parsed& parsed);
 
 // Checks the options against each other and sets the members that follow from them. Warns of likely mistakes.
 // Errors (usage): options that cannot be used together.
-Result<void> complete(Invocation& invocation);
+Result<void> complete(Invocation& invocation, const Parsed& parsed);
 
 // For --version: "CLI11 2.3.2".
 std::string line_library();

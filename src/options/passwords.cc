@@ -1,23 +1,26 @@
 // SPDX-License-Identifier: MIT
 #include "options/passwords.h"
 
+#include <fcntl.h>
+#include <poll.h>
 #include <string.h>
-#include <unistd.h>
+#include <termios.h>
 
-#include <algorithm>
-#include <cerrno>
 #include <cstdlib>
 #include <filesystem>
-#include <memory>
-#include <mutex>
 
 #include "base/text.h"
+#include "base/wait.h"
+#include "base/write_line.h"
 #include "options/settings.h"
 #include "options/trusted_file.h"
 #include "run/password_command.h"
 
 namespace rlock::cli {
 namespace {
+
+// Variables with a password for all servers.
+constexpr const char* kPasswordVariables[] = {"RLOCK_PASSWORD", "REDISCLI_AUTH"};
 
 struct PasswordOfFile {
   Secret password;
@@ -42,8 +45,11 @@ Result<PasswordOfFile> read_password(const std::string& path) {
                     ", or pass the password in RLOCK_PASSWORD or through a pipe");
   }
   Secret password = RLOCK_TRY(Secret::written(Secret::kLongest, [&](std::span<char> out) -> Result<std::size_t> {
-    const std::size_t length = RLOCK_TRY(file->read(out));
-    return without_newline({out.data(), length}).size();
+    constexpr std::string_view kByteOrderMark = "\xef\xbb\xbf";
+    const std::string_view text = without_newline({out.data(), RLOCK_TRY(file->read(out))});
+    const std::size_t begin = text.starts_with(kByteOrderMark) ? kByteOrderMark.size() : 0;
+    std::copy(text.begin() + static_cast<std::ptrdiff_t>(begin), text.end(), out.begin());
+    return text.size() - begin;
   }));
   if (password.text().empty()) return bad_file("empty");
   return PasswordOfFile{std::move(password), file->is_file() && names_the_same_to_all(path)};
@@ -67,8 +73,8 @@ Result<void> read_from_file(redis::Endpoint& endpoint, const std::string& named)
 }
 
 // Shown if the server refuses the user.
-std::string came_from(const std::string& source) {
-  return "the password came from " + source + ": correct it there, or the user in the address (redis://USER@host)";
+std::string came_from(const std::string& source, const std::string& user = "in the address (redis://USER@host)") {
+  return "the password came from " + source + ": correct it there, or the user " + user;
 }
 
 // `ways`: the options and variables for a password. In a nested rlock the reason is usually another one.
@@ -84,7 +90,8 @@ std::optional<Secret> extract_variable(const char* name) {
   char* value = std::getenv(name);
   if (!value) return {};
   std::optional<Secret> secret;
-  if (*value) secret.emplace(value);
+  // A Secret of Kubernetes made with echo, and a block of YAML, end with a line break.
+  if (const std::string_view text = without_newline(value); !text.empty()) secret.emplace(text);
   explicit_bzero(value, strlen(value));
   unsetenv(name);
   return secret;
@@ -130,6 +137,160 @@ redis::PasswordSource source_of_command(const std::string& text) {
   return {[command](const Until& until) { return run::run_password_command(command, until); }, true};
 }
 
+std::unexpected<Error> cannot_ask(const std::string& why) { return fail(Error::Code::usage, "--ask-password: " + why); }
+
+std::unexpected<Error> no_terminal() {
+  return cannot_ask("there is no terminal; use --password-file or --password-command");
+}
+
+// Turns off the echo of a terminal, and Ctrl-Z, which would leave the shell without echo.
+class Silence {
+ public:
+  static Result<Silence> of(int terminal) {
+    Silence silence(terminal);
+    if (tcgetattr(terminal, &silence.former_) != 0) return no_terminal();
+    termios silent = silence.former_;
+    silent.c_lflag &= ~static_cast<tcflag_t>(ECHO | ECHOE | ECHOK | ECHONL);
+    // Another program may have left the terminal in raw mode.
+    silent.c_lflag |= ICANON | ISIG;
+    silent.c_iflag |= ICRNL;
+    silent.c_cc[VSUSP] = _POSIX_VDISABLE;
+    if (tcsetattr(terminal, TCSAFLUSH, &silent) != 0) return no_terminal();
+    return silence;
+  }
+  Silence(Silence&& other) noexcept : terminal_(std::exchange(other.terminal_, -1)), former_(other.former_) {}
+  Silence& operator=(Silence&&) = delete;
+  ~Silence() {
+    if (terminal_ >= 0) tcsetattr(terminal_, TCSAFLUSH, &former_);
+  }
+
+ private:
+  explicit Silence(int terminal) : terminal_(terminal) {}
+
+  int terminal_;
+  termios former_{};
+};
+
+// A terminal in this mode returns whole lines.
+Result<std::size_t> read_line(int terminal, std::span<char> line, int interrupt) {
+  for (;;) {
+    if (wait_for(terminal, POLLIN, {TimePoint::max(), interrupt}) == WaitEnd::interrupted) {
+      return fail(Error::Code::interrupted, "interrupted");
+    }
+    const ssize_t got = read(terminal, line.data(), line.size());
+    if (got >= 0) return without_newline({line.data(), static_cast<std::size_t>(got)}).size();
+    if (errno != EINTR && errno != EAGAIN) return no_terminal();
+  }
+}
+
+Result<Secret> ask_terminal(const std::string& server, int interrupt) {
+  const UniqueFd terminal(open("/dev/tty", O_RDWR | O_CLOEXEC | O_NOCTTY));
+  if (!terminal) return no_terminal();
+  auto line = [&]() -> Result<Secret> {
+    const auto silence = RLOCK_TRY(Silence::of(terminal.get()));
+    write_line(terminal.get(), "Password for " + escaped(server) + ": ");
+    return Secret::written(Secret::kLongest,
+                           [&](std::span<char> out) { return read_line(terminal.get(), out, interrupt); });
+  }();
+  write_line(terminal.get(), "\n");
+  if (line && line->text().empty()) return cannot_ask("the password is empty");
+  return line;
+}
+
+// Asks for the password of `server` on /dev/tty, reads a line without echo, and restores the terminal. `interrupt` as
+// in Until, if the caller has blocked signals; -1: blocks them here, and dies of a signal after restoring the terminal.
+// Errors: usage (there is no terminal, or the line is empty); interrupted.
+Result<Secret> ask_password(const std::string& server, int interrupt) {
+  if (interrupt >= 0) return ask_terminal(server, interrupt);
+  run::SignalBlock signals = RLOCK_TRY(run::SignalBlock::begin());
+  auto password = ask_terminal(server, signals.fd());
+  if (!password && password.error().code == Error::Code::interrupted) run::die_of(ending_signal(signals));
+  signals.restore();
+  return password;
+}
+
+// The address in a configuration file that has a password for this server, or null. A nested rlock needs it because
+// RLOCK_URL comes without the password.
+const ConfiguredUrl* configured_for(const CommonOptions& options, const redis::Address& address) {
+  for (const ConfiguredUrl& one : options.configured_urls) {
+    const auto configured = redis::parse_address(one.url.text());
+    if (configured && configured->url() == address.url() && configured->server.password) return &one;
+  }
+  return nullptr;
+}
+
+// Passwords that are the same for all servers.
+struct CommonPasswords {
+  std::optional<Secret> variables[std::size(kPasswordVariables)], sentinel;
+  std::optional<Secret> typed;  // on the terminal
+  std::optional<redis::PasswordSource> command;
+};
+
+// Moves them out of the environment, and asks for a password if it is to be typed. `first`: the first server;
+// `several`: there are more.
+Result<CommonPasswords> common_passwords(const CommonOptions& options, const redis::Endpoint& first, bool several,
+                                         int interrupt) {
+  CommonPasswords common;
+  std::ranges::transform(kPasswordVariables, common.variables, extract_variable);
+  common.sentinel = extract_variable("RLOCK_SENTINEL_PASSWORD");
+  const auto& from = options.password_from;
+  if (!from || first.kind == redis::Endpoint::Kind::local) return common;
+  if (from->kind == PasswordFrom::Kind::command) {
+    common.command = source_of_command(from->text);
+    if (several) common.command = one_at_a_time(*common.command);
+  }
+  if (from->kind == PasswordFrom::Kind::terminal) {
+    common.typed = RLOCK_TRY(ask_password(several ? "all servers" : first.display(), interrupt));
+  }
+  return common;
+}
+
+Result<void> add_password(redis::Address& address, const CommonOptions& options, const CommonPasswords& common) {
+  redis::Endpoint& endpoint = address.server;
+  // A private server has no password, because only this user can reach it.
+  if (endpoint.kind == redis::Endpoint::Kind::local) return {};
+  const auto use = [&](const std::optional<Secret>& password, const std::string& source) -> Result<void> {
+    endpoint.password = password;
+    endpoint.about_password = came_from(source);
+    return {};
+  };
+  if (const auto& from = options.password_from) {
+    const std::string origin = from->source.text();
+    switch (from->kind) {
+      case PasswordFrom::Kind::terminal: return use(common.typed, origin);
+      case PasswordFrom::Kind::command: endpoint.password_source = common.command; return use({}, origin);
+      case PasswordFrom::Kind::file: break;
+    }
+    endpoint.about_password = came_from(origin + " " + escaped(from->text));
+    return read_from_file(endpoint, from->text);
+  }
+  for (std::size_t i = 0; i < std::size(kPasswordVariables); ++i) {
+    if (common.variables[i]) return use(common.variables[i], kPasswordVariables[i]);
+  }
+  if (endpoint.password) return use(endpoint.password, "the address in " + options.url_source.text());
+  if (const ConfiguredUrl* configured = configured_for(options, address)) {
+    const std::optional<Secret> password = redis::parse_address(configured->url.text())->server.password;
+    return use(password, "the address in the configuration file");
+  }
+  endpoint.about_password = no_password("--password-file, --password-command, --ask-password or RLOCK_PASSWORD");
+  return {};
+}
+
+// The same for Sentinels, which have users of their own.
+Result<void> add_sentinel_password(redis::Address& address, const CommonOptions& options,
+                                   const CommonPasswords& common) {
+  const auto& file = options.sentinel_password_file;
+  address.sentinel.user = options.sentinel_user.value_or("");
+  address.sentinel.password = common.sentinel;
+  const std::string user = "of the Sentinels (--sentinel-user)";
+  address.sentinel.about_password = file ? came_from("--sentinel-password-file " + escaped(*file), user)
+                                    : common.sentinel
+                                        ? came_from("RLOCK_SENTINEL_PASSWORD", user)
+                                        : no_password("--sentinel-password-file or RLOCK_SENTINEL_PASSWORD");
+  if (address.kind != redis::Address::Kind::sentinel || !file) return {};
+  return read_from_file(address.sentinel, *options.sentinel_password_file);
+}
+
 }  // namespace
 
 bool is_set(const char* variable) {
@@ -143,6 +304,15 @@ std::string absolute(const std::string& path) {
   return unknown ? path : whole.string();
 }
 
+int ending_signal(run::SignalBlock& signals) {
+  int first = 0;
+  while (const auto signal = signals.next()) {
+    if (signals.asks_to_end(signal->number)) return signal->number;
+    if (first == 0) first = signal->number;
+  }
+  return first != 0 ? first : SIGTERM;
+}
+
 void drop_weaker_source(CommonOptions& options) {
   auto& from = options.password_from;
   if (!from || from->source.rank <= kRankOfVariables) return;
@@ -154,80 +324,29 @@ void drop_weaker_source(CommonOptions& options) {
   if (is_set("RLOCK_PASSWORD") || (by_addresses && !is_set("REDISCLI_AUTH"))) from.reset();
 }
 
-PasswordPlace password_place(const CommonOptions& options, const PasswordsThere& there) {
-  if (options.password_from) return PasswordPlace::named;
-  if (there.variable) return PasswordPlace::variable;
-  if (there.redis_cli) return PasswordPlace::redis_cli;
-  if (there.address) return PasswordPlace::address;
-  return there.configured ? PasswordPlace::configured : PasswordPlace::none;
+std::optional<Source> source_of_passwords(const CommonOptions& options, const std::vector<redis::Address>& addresses) {
+  if (options.password_from) return options.password_from->source;
+  for (const char* variable : kPasswordVariables) {
+    if (is_set(variable)) return Source{Source::Kind::variable, variable};
+  }
+  if (std::ranges::any_of(addresses, [](const redis::Address& one) { return one.server.password.has_value(); })) {
+    return options.url_source;
+  }
+  for (const redis::Address& address : addresses) {
+    if (const ConfiguredUrl* configured = configured_for(options, address)) return configured->source;
+  }
+  return std::nullopt;
 }
 
-const ConfiguredUrl* configured_for(const CommonOptions& options, const redis::Address& address) {
-  for (const ConfiguredUrl& one : options.configured_urls) {
-    const auto configured = redis::parse_address(one.url.text());
-    if (configured && configured->url() == address.url() && configured->server.password) return &one;
+Result<void> add_passwords(std::vector<redis::Address>& addresses, CommonOptions& options, int interrupt) {
+  const CommonPasswords common =
+      RLOCK_TRY(common_passwords(options, addresses.front().server, addresses.size() > 1, interrupt));
+  for (redis::Address& address : addresses) {
+    RLOCK_TRY(add_password(address, options, common));
+    RLOCK_TRY(add_sentinel_password(address, options, common));
   }
-  return nullptr;
-}
-
-Result<CommonPasswords> common_passwords(const CommonOptions& options, const redis::Address& first, bool several,
-                                         int interrupt) {
-  CommonPasswords common{.variable = extract_variable("RLOCK_PASSWORD"),
-                         .redis_cli = extract_variable("REDISCLI_AUTH"),
-                         .sentinel = extract_variable("RLOCK_SENTINEL_PASSWORD")};
-  const auto& from = options.password_from;
-  if (!from || first.server.kind == redis::Endpoint::Kind::local) return common;
-  if (from->kind == PasswordFrom::Kind::command) {
-    common.command = source_of_command(from->text);
-    if (several) common.command = one_at_a_time(*common.command);
-  }
-  if (from->kind == PasswordFrom::Kind::terminal) {
-    common.typed = RLOCK_TRY(ask_password(several ? "all servers" : first.server.display(), interrupt));
-  }
-  return common;
-}
-
-Result<void> add_password(redis::Endpoint& endpoint, const CommonOptions& options,
-                          const std::optional<Secret>& configured, const CommonPasswords& common) {
-  // A private server has no password, because only this user can reach it.
-  if (endpoint.kind == redis::Endpoint::Kind::local) return {};
-  const auto use = [&](const std::optional<Secret>& password, const std::string& source) -> Result<void> {
-    endpoint.password = password;
-    endpoint.about_password = came_from(source);
-    return {};
-  };
-  const auto& from = options.password_from;
-  switch (password_place(options, {common.variable.has_value(), common.redis_cli.has_value(),
-                                   endpoint.password.has_value(), configured.has_value()})) {
-    case PasswordPlace::named: break;
-    case PasswordPlace::variable: return use(common.variable, "RLOCK_PASSWORD");
-    case PasswordPlace::redis_cli: return use(common.redis_cli, "REDISCLI_AUTH");
-    case PasswordPlace::address: return use(endpoint.password, "the address in " + options.url_source.text());
-    case PasswordPlace::configured: return use(configured, "the address in the configuration file");
-    case PasswordPlace::none:
-      endpoint.about_password = no_password("--password-file, --password-command, --ask-password or RLOCK_PASSWORD");
-      return {};
-  }
-  const std::string origin = from->source.text();
-  switch (from->kind) {
-    case PasswordFrom::Kind::terminal: return use(common.typed, origin);
-    case PasswordFrom::Kind::command: endpoint.password_source = common.command; return use({}, origin);
-    case PasswordFrom::Kind::file: break;
-  }
-  endpoint.about_password = came_from(origin + " " + escaped(from->text));
-  return read_from_file(endpoint, from->text);
-}
-
-Result<void> add_sentinel_password(redis::Address& address, const CommonOptions& options,
-                                   const CommonPasswords& common) {
-  const auto& file = options.sentinel_password_file;
-  address.sentinel.password = common.sentinel;
-  address.sentinel.about_password = file ? came_from("--sentinel-password-file " + escaped(*file))
-                                    : common.sentinel
-                                        ? came_from("RLOCK_SENTINEL_PASSWORD")
-                                        : no_password("--sentinel-password-file or RLOCK_SENTINEL_PASSWORD");
-  if (address.kind != redis::Address::Kind::sentinel || !file) return {};
-  return read_from_file(address.sentinel, *options.sentinel_password_file);
+  for (ConfiguredUrl& one : options.configured_urls) one.url.wipe();
+  return {};
 }
 
 }  // namespace rlock::cli

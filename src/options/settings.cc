@@ -1,15 +1,11 @@
 // SPDX-License-Identifier: MIT
 #include "options/settings.h"
 
-#include <unistd.h>
-
-#include <algorithm>
 #include <cstdlib>
-#include <set>
 
-#include "base/account.h"
 #include "base/log.h"
 #include "base/text.h"
+#include "base/trust.h"
 #include "options/config_file.h"
 #include "options/help.h"
 #include "options/trusted_file.h"
@@ -32,11 +28,27 @@ bool is_own_variable(std::string_view name) {
   return std::ranges::find(kOwnVariables, name) != std::end(kOwnVariables);
 }
 
+// Values that come from YAML, a Secret or a file end with a line break, or have blanks around them. A file or a command
+// may begin or end with blanks of its own.
+std::string tidied(const OptionSpec& option, std::string_view text) {
+  const bool free_form = option.value == "FILE" || option.value == "TEXT";
+  const std::string_view blanks = free_form ? "\r\n" : " \t\r\n";
+  if (!free_form) text.remove_prefix(std::min(text.find_first_not_of(blanks), text.size()));
+  return std::string(text.substr(0, text.find_last_not_of(blanks) + 1));  // npos + 1 is 0
+}
+
 // "kill-after" -> "RLOCK_KILL_AFTER"
 std::string variable_of(std::string_view name) {
   std::string variable = "RLOCK_";
   for (const char c : name) variable += c == '-' ? '_' : static_cast<char>(c - 'a' + 'A');
   return variable;
+}
+
+// The opposite, for any name that begins with RLOCK_.
+std::string option_of_variable(std::string_view variable) {
+  std::string name(variable.substr(std::string_view("RLOCK_").size()));
+  for (char& c : name) c = c == '_' ? '-' : c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
+  return name;
 }
 
 // --config and --profile select what is read from files, so files cannot contain them.
@@ -60,28 +72,12 @@ std::unexpected<Error> bad_entry(const ConfigEntry& entry, const std::string& wh
 
 // The option with the name of the entry.
 Result<const OptionSpec*> option_of(const ConfigEntry& entry) {
-  std::vector<std::string_view> names;
-  for (const OptionSpec* option : all_settings()) {
-    if (chooses_settings(*option)) continue;
-    if (option->is_called(entry.name)) return option;
-    names.push_back(option->name());
-  }
-  return bad_entry(entry, "unknown setting" + suggestion(entry.name, names));
-}
-
-// Every option accepts a string; numbers and durations also accept an integer, and flags a boolean.
-Result<void> check_type(const ConfigEntry& entry, const OptionSpec& option) {
-  using Type = ConfigEntry::Type;
-  if (entry.type == Type::text || (entry.type == Type::list && &option == &url_option())) return {};
-  if (entry.type == Type::list) return bad_entry(entry, "a setting has one value; only url can be a list");
-  if (option.value.empty()) {
-    return entry.type == Type::flag ? Result<void>() : bad_entry(entry, "write true or false, without quotes");
-  }
-  const bool number = option.value == "N", duration = option.value == "DUR";
-  if (entry.type == Type::number && (number || duration)) return {};
-  return bad_entry(entry, number     ? "write a number"
-                          : duration ? "write the duration in quotes"
-                                     : "write the text in quotes");
+  std::vector<const OptionSpec*> known = all_settings();
+  std::erase_if(known, [](const OptionSpec* option) { return chooses_settings(*option); });
+  const auto found = std::ranges::find(known, entry.name, &OptionSpec::name);
+  if (found != known.end()) return *found;
+  const auto spelled = [](std::string_view name) { return std::string(name); };
+  return bad_entry(entry, "unknown setting" + suggestion(entry.name, known, spelled));
 }
 
 bool holds_password(const ConfigEntry& entry) {
@@ -89,13 +85,152 @@ bool holds_password(const ConfigEntry& entry) {
                              [](std::string_view url) { return !redis::password_in(url).empty(); });
 }
 
+struct SettingsFile {
+  std::string path;
+  bool chosen, can_be_read_again;
+  ConfigFile content;
+};
+
+// Adds the settings of one source after the other.
+class SettingsLoader : public Settings {
+ public:
+  Result<void> load(const Parsed& parsed) {
+    known_ = parsed.options;
+    for (const OptionSpec* option : options_of(parsed.subcommand)) {
+      const auto given = known_.find(option->name());
+      const bool tidy = option->setting() || option->value == "DUR" || option->value == "N";
+      if (tidy && given != known_.end()) given->second.text = tidied(*option, given->second.text);
+    }
+    RLOCK_TRY(add_variables());
+    const std::vector<SettingsFile> read = RLOCK_TRY(read_files());
+    RLOCK_TRY(add_profile(read));
+    for (const SettingsFile& file : read) {
+      add_entries(file, "");
+      files.push_back(file.path);
+    }
+    return {};
+  }
+
+ private:
+  // None if there is no such file. `chosen`: named by --config or RLOCK_CONFIG, so it must exist.
+  Result<std::optional<SettingsFile>> read_file(const std::string& path, bool chosen) const {
+    auto opened = TrustedFile::open(path);
+    if (!opened && !chosen && opened.error().code == Error::Code::config) {
+      const char* home = std::getenv("HOME");
+      const bool closed = home && path.starts_with(home) && access(home, X_OK) != 0 && errno == EACCES;
+      opened.error().message += closed ? "; this user may not enter the folder in HOME, " + in_quotes(home) +
+                                             ": correct HOME, or give --config FILE"
+                                       : "; to read another file, give --config FILE";
+    }
+    const auto file = RLOCK_TRY(std::move(opened));
+    if (!file && chosen) {
+      return fail(Error::Code::config,
+                  find(config_option())->source.text() + ": " + escaped(path) + ": " + errno_text(ENOENT));
+    }
+    if (!file) return std::nullopt;
+    std::string text(kLongestFile, '\0');
+    text.resize(RLOCK_TRY(file->read(text)));
+    ConfigFile content = RLOCK_TRY(read_config(path, text));
+    for (const ConfigEntry& entry : content.entries) {
+      const OptionSpec* option = RLOCK_TRY(option_of(entry));
+      if (entry.is_list && option != &url_option()) {
+        return bad_entry(entry, "a setting has one value; only url can be a list");
+      }
+      if (!holds_password(entry) || !file->read_by_others()) continue;
+      return fail(Error::Code::config, entry.source.text() +
+                                           " contains a password, but others may read the file; run chmod 600 " +
+                                           escaped(shell_word(path)) + ", or use password-file");
+    }
+    return SettingsFile{path, chosen, file->is_file(), std::move(content)};
+  }
+
+  Result<std::vector<SettingsFile>> read_files() const {
+    const Setting* said = find(config_option());
+    const auto paths = said ? std::vector{said->text} : std::vector<std::string>{user_file(), "/etc/rlock/rlock.toml"};
+    std::vector<SettingsFile> files;
+    for (const std::string& path : paths) {
+      if (auto file = RLOCK_TRY(read_file(path, said != nullptr))) files.push_back(*std::move(file));
+    }
+    return files;
+  }
+
+  // Must be called in order of precedence: it keeps a setting that is already known.
+  void add(const OptionSpec& option, Setting setting) {
+    setting.source.rank = rank_;
+    known_.try_emplace(option.name(), std::move(setting));
+  }
+
+  Result<void> add_variables() {
+    rank_ = kRankOfVariables;
+    for (const OptionSpec* option : all_settings()) {
+      const std::string variable = variable_of(option->name());
+      const char* said = std::getenv(variable.c_str());
+      if (!said) continue;
+      const std::string text = tidied(*option, said);
+      // Ignoring it could send a job to another server, for example if a pipeline failed to fill in a secret.
+      if (text.empty()) return fail(Error::Code::config, variable + " is set but empty; unset it or give it a value");
+      add(*option, {text, {Source::Kind::variable, variable}});
+    }
+    return {};
+  }
+
+  // `profile` is empty for the settings outside of profiles.
+  void add_entries(const SettingsFile& file, std::string_view profile) {
+    ++rank_;
+    for (const ConfigEntry& entry : file.content.entries) {
+      if (entry.profile != profile) continue;
+      const OptionSpec& option = **option_of(entry);
+      add(option, {tidied(option, entry.text), entry.source});
+      if (&option != &url_option() || !holds_password(entry)) continue;
+      for (const std::string_view url : redis::split_addresses(entry.text)) {
+        addresses_with_password.push_back({std::string(url), entry.source});
+      }
+      if (file.chosen && file.can_be_read_again) config_for_command = file.path;
+    }
+  }
+
+  Result<void> add_profile(std::span<const SettingsFile> files) {
+    const Setting* said = find(profile_option());
+    if (!said) return {};
+    if (!is_profile_name(said->text)) {
+      return std::unexpected(
+          blame({Error::Code::usage, in_quotes(said->text) + " is not a profile's name: use letters, digits, - and _"},
+                said->source));
+    }
+    bool found = false;
+    for (const SettingsFile& file : files) {
+      if (std::ranges::find(file.content.profiles, said->text) == file.content.profiles.end()) continue;
+      found = true;
+      add_entries(file, said->text);
+      if (!file.chosen || file.can_be_read_again) profile_for_command = said->text;
+      if (file.chosen && file.can_be_read_again) config_for_command = file.path;
+    }
+    return found ? Result<void>() : no_such_profile(*said, files);
+  }
+
+  static std::unexpected<Error> no_such_profile(const Setting& said, std::span<const SettingsFile> files) {
+    std::string read, known;
+    std::set<std::string_view> names;
+    for (const SettingsFile& file : files) {
+      read += (read.empty() ? " in " : " or ") + escaped(file.path);
+      names.insert(file.content.profiles.begin(), file.content.profiles.end());
+    }
+    for (const std::string_view name : names) known.append(known.empty() ? "" : ", ").append(name);
+    return fail(Error::Code::config,
+                said.source.text() + ": there is no profile " + in_quotes(said.text) +
+                    (files.empty() ? ", because there is no configuration file" : read) + "; " +
+                    (known.empty() ? "write its settings below [profile.NAME]" : "there are: " + known));
+  }
+
+  int rank_ = 0;  // of the source being read
+};
+
 }  // namespace
 
 std::string Source::text() const {
   switch (kind) {
     case Kind::option: return "--" + name;
     case Kind::variable: return name;
-    case Kind::profile:
     case Kind::file: return escaped(file) + ":" + std::to_string(line) + ": " + escaped(name, 100);
     case Kind::fallback: break;
   }
@@ -127,144 +262,20 @@ std::vector<std::string> environment_without_secrets(std::vector<std::string> ad
 }
 
 void warn_of_unknown_variables() {
-  std::vector<std::string> known, former;
-  for (const OptionSpec* option : all_settings()) {
-    known.push_back(variable_of(option->name()));
-    if (!option->former.empty()) former.push_back(variable_of(option->former));
-  }
+  std::vector<std::string> known;
+  for (const OptionSpec* option : all_settings()) known.push_back(variable_of(option->name()));
   for (char** entry = environ; *entry; ++entry) {
     const std::string_view text = *entry, name = text.substr(0, text.find('='));
-    if (!name.starts_with("RLOCK_") || is_own_variable(name) || std::ranges::find(known, name) != known.end() ||
-        std::ranges::find(former, name) != former.end()) {
-      continue;
-    }
+    if (!name.starts_with("RLOCK_") || is_own_variable(name) || std::ranges::find(known, name) != known.end()) continue;
     log::warning(escaped(name, 100) + " is not a variable that rlock knows" +
-                 suggestion(name, {known.begin(), known.end()}));
+                 suggestion(option_of_variable(name), all_settings(), variable_of));
   }
-}
-
-struct Settings::File {
-  std::string path;
-  bool chosen, can_be_read_again;
-  ConfigFile content;
-};
-
-// None if there is no such file.
-Result<std::optional<Settings::File>> Settings::read_file(const std::string& path, bool chosen) const {
-  auto opened = TrustedFile::open(path);
-  if (!opened && !chosen && opened.error().code == Error::Code::config) {
-    opened.error().message += "; to read another file, give --config FILE";
-  }
-  const auto file = RLOCK_TRY(std::move(opened));
-  if (!file && chosen) {
-    return fail(Error::Code::config,
-                find(config_option())->source.text() + ": " + escaped(path) + ": " + errno_text(ENOENT));
-  }
-  if (!file) return std::nullopt;
-  std::string text(kLongestFile, '\0');
-  text.resize(RLOCK_TRY(file->read(text)));
-  ConfigFile content = RLOCK_TRY(read_config(path, text));
-  for (const ConfigEntry& entry : content.entries) {
-    RLOCK_TRY(check_type(entry, *RLOCK_TRY(option_of(entry))));
-    if (!holds_password(entry) || !file->read_by_others()) continue;
-    return fail(Error::Code::config, entry.source.text() +
-                                         " contains a password, but others may read the file; run chmod 600 " +
-                                         escaped(shell_word(path)) + ", or use password-file");
-  }
-  return File{path, chosen, file->is_file(), std::move(content)};
-}
-
-Result<std::vector<Settings::File>> Settings::read_files() const {
-  const Setting* said = find(config_option());
-  const auto paths = said ? std::vector{said->text} : std::vector<std::string>{user_file(), "/etc/rlock/rlock.toml"};
-  std::vector<File> files;
-  for (const std::string& path : paths) {
-    if (auto file = RLOCK_TRY(read_file(path, said != nullptr))) files.push_back(*std::move(file));
-  }
-  return files;
-}
-
-void Settings::add(const OptionSpec& option, Setting setting) {
-  setting.source.rank = rank_;
-  const auto [at, is_new] = known_.try_emplace(option.name(), setting);
-  // If a source has both names, the current name counts.
-  const bool same_source = !is_new && at->second.source.rank == rank_;
-  if (same_source && at->second.former && !setting.former) at->second = std::move(setting);
-}
-
-Result<void> Settings::add_variables() {
-  rank_ = kRankOfVariables;
-  for (const OptionSpec* option : all_settings()) {
-    for (const std::string_view name : {option->name(), option->former}) {
-      const std::string variable = variable_of(name);
-      const char* text = name.empty() ? nullptr : std::getenv(variable.c_str());
-      if (!text) continue;
-      // Ignoring it could send a job to another server, for example if a pipeline failed to fill in a secret.
-      if (!*text) return fail(Error::Code::config, variable + " is set but empty; unset it or give it a value");
-      add(*option, {text, {Source::Kind::variable, variable}, name != option->name()});
-    }
-  }
-  return {};
-}
-
-void Settings::add_entries(const File& file, std::string_view profile) {
-  ++rank_;
-  for (const ConfigEntry& entry : file.content.entries) {
-    if (entry.profile != profile) continue;
-    const OptionSpec& option = **option_of(entry);
-    add(option, {entry.text, entry.source, entry.name != option.name()});
-    if (&option != &url_option() || !holds_password(entry)) continue;
-    for (const std::string_view url : redis::split_addresses(entry.text)) {
-      addresses_.push_back({std::string(url), entry.source});
-    }
-    if (file.chosen && file.can_be_read_again) config_ = file.path;
-  }
-}
-
-Result<void> Settings::add_profile(std::span<const File> files) {
-  const Setting* said = find(profile_option());
-  if (!said) return {};
-  if (!is_profile_name(said->text)) {
-    return std::unexpected(
-        blame({Error::Code::usage, in_quotes(said->text) + " is not a profile's name: use letters, digits, - and _"},
-              said->source));
-  }
-  bool found = false;
-  for (const File& file : files) {
-    if (std::ranges::find(file.content.profiles, said->text) == file.content.profiles.end()) continue;
-    found = true;
-    add_entries(file, said->text);
-    if (!file.chosen || file.can_be_read_again) profile_ = said->text;
-    if (file.chosen && file.can_be_read_again) config_ = file.path;
-  }
-  return found ? Result<void>() : no_such_profile(*said, files);
-}
-
-std::unexpected<Error> Settings::no_such_profile(const Setting& said, std::span<const File> files) {
-  std::string read, known;
-  std::set<std::string_view> names;
-  for (const File& file : files) {
-    read += (read.empty() ? " in " : " or ") + escaped(file.path);
-    names.insert(file.content.profiles.begin(), file.content.profiles.end());
-  }
-  for (const std::string_view name : names) known.append(known.empty() ? "" : ", ").append(name);
-  return fail(Error::Code::config,
-              said.source.text() + ": there is no profile " + in_quotes(said.text) +
-                  (files.empty() ? ", because there is no configuration file" : read) + "; " +
-                  (known.empty() ? "write its settings below [profile.NAME]" : "there are: " + known));
 }
 
 Result<Settings> Settings::load(const Parsed& parsed) {
-  Settings settings;
-  settings.known_ = parsed.options;
-  RLOCK_TRY(settings.add_variables());
-  const std::vector<File> files = RLOCK_TRY(settings.read_files());
-  RLOCK_TRY(settings.add_profile(files));
-  for (const File& file : files) {
-    settings.add_entries(file, "");
-    settings.files_.push_back(file.path);
-  }
-  return settings;
+  SettingsLoader loader;
+  RLOCK_TRY(loader.load(parsed));
+  return Settings(std::move(loader));
 }
 
 const Setting* Settings::find(const OptionSpec& option) const {

@@ -2,17 +2,16 @@
 #include "options/trusted_file.h"
 
 #include <fcntl.h>
+#include <linux/magic.h>
 #include <poll.h>
+#include <sys/statvfs.h>
 #include <sys/sysmacros.h>
-#include <unistd.h>
+#include <sys/vfs.h>
 
-#include <algorithm>
-#include <cerrno>
 #include <filesystem>
 
 #include "base/text.h"
 #include "base/trust.h"
-#include "base/wait.h"
 
 namespace rlock::cli {
 namespace {
@@ -21,6 +20,13 @@ constexpr milliseconds kPipeTime = 5s;
 
 std::unexpected<Error> bad_file(const std::string& path, const std::string& why) {
   return fail(Error::Code::config, escaped(path) + ": " + why);
+}
+
+// Only root can make such a mount, and Docker and Kubernetes hand out secrets on one, with the mode 0444 or 0644.
+bool is_mounted_secret(int file, const struct stat& info, const std::string& path) {
+  struct statfs there{};
+  if (info.st_uid != 0 || fstatfs(file, &there) != 0 || (there.f_flags & ST_RDONLY) == 0) return false;
+  return there.f_type == TMPFS_MAGIC || there.f_type == RAMFS_MAGIC || path.starts_with("/run/secrets/");
 }
 
 bool is_null_device(const struct stat& info) {
@@ -92,7 +98,8 @@ Result<std::size_t> TrustedFile::read(std::span<char> buffer) const {
 bool TrustedFile::read_by_others() const {
   // open() accepts only our files and root's, so another owner is root, even if a user namespace shows another id.
   const bool given_by_root = geteuid() != 0 && info_.st_uid != geteuid();
-  return !is_null_device(info_) && (info_.st_mode & (given_by_root ? S_IROTH : S_IRGRP | S_IROTH)) != 0;
+  const mode_t others = given_by_root ? S_IROTH : S_IRGRP | S_IROTH;
+  return (info_.st_mode & others) != 0 && !is_null_device(info_) && !is_mounted_secret(fd_.get(), info_, path_);
 }
 
 }  // namespace rlock::cli

@@ -4,12 +4,10 @@
 
 #include <sys/stat.h>
 
-#include <optional>
 #include <span>
-#include <string>
 
 #include "base/error.h"
-#include "base/unique_fd.h"
+#include "base/wait.h"
 
 namespace rlock::cli {
 
@@ -26,7 +24,7 @@ class TrustedFile {
   Result<std::size_t> read(std::span<char> buffer) const;
 
   // The group counts as others, unless root owns the file, because service managers and Kubernetes hand out secrets
-  // that way; libpq has the same rule for its keys.
+  // that way; libpq has the same rule for its keys. So does nobody in root's file on a tmpfs that is mounted read-only.
   bool read_by_others() const;
   bool is_file() const { return S_ISREG(info_.st_mode); }  // not a pipe, so it can be opened again
 

@@ -4,7 +4,6 @@
 
 #include "redis/endpoint.h"
 #include "redis/slot.h"
-#include "redis/url.h"
 
 namespace rlock::redis {
 
@@ -26,30 +25,38 @@ struct Address {
   Kind kind = Kind::server;
   Endpoint server;  // sentinel, cluster: everything but the host
   std::vector<Host> sentinels;
-  Endpoint sentinel;                        // their password
+  Endpoint sentinel;                        // their user and password
   std::string master;                       // the Sentinels' name for it
   std::vector<Host> seeds;                  // cluster: the servers to ask first
   std::shared_ptr<SilentSentinels> silent;  // sentinel: shared by all copies of this address; else null
   std::shared_ptr<SlotMap> slots;           // cluster: shared by all copies of this address; else null
 
-  // A URL without anything that is or may be a password. Safe to show and to log.
-  std::string display() const { return text(server.display(), server.display_login()); }
-  // The same with the user, even if it may be a password; parse_address reads it back. Not to be shown.
-  std::string url() const { return text(server.url(), server.login()); }
+  // As those of Endpoint.
+  std::string display() const { return kind == Kind::server ? server.display() : text(false); }
+  std::string url() const { return kind == Kind::server ? server.url() : text(true); }
 
  private:
-  std::string text(const std::string& alone, const std::string& login) const;
+  std::string text(bool whole) const;
 };
 
-// The addresses in `text`, separated by blanks, as parts of it. A blank that is not followed by an address belongs to
-// the one before it.
+// The addresses in `text`, separated by blanks, as parts of it. A blank inside that is not followed by an address
+// belongs to the one before it.
 std::vector<std::string_view> split_addresses(std::string_view text);
 
-// Reads what parse_endpoint reads; and redis+sentinel://[user[:password]@]host[:port][,host[:port]...]/master[/db],
-// with user, password and database of the server, and port 26379 by default; and
-// redis+cluster://[user[:password]@]host[:port][,host[:port]...][/db], with the user and password of all servers. With
-// rediss instead of redis, all connections use TLS. Errors (usage): anything else. The message never contains what may
-// be a password.
+// Reads redis://[user[:password]@]host[:port][/db], unix://[user[:password]@]/path[?db=N], local: and local:/dir;
+// redis+sentinel://[user[:password]@]host[:port][,host[:port]...]/master[/db], with user, password and database of the
+// server, and port 26379 by default; and redis+cluster://[user[:password]@]host[:port][,host[:port]...][/db], with the
+// user and password of all servers. With rediss instead of redis, all connections use TLS. User, password, host, master
+// and path may be percent-encoded (RFC 3986 §2.1), IPv6 addresses are in brackets (§3.2.2). A user without a colon has
+// no password; `:password@` is a password without a user, as for redis-cli(1). Errors (usage): anything else. The
+// message never contains what may be a password.
 Result<Address> parse_address(std::string_view url);
+// The same for each address of a list.
+Result<std::vector<Address>> parse_addresses(std::string_view text);
+
+// The password in `url`, as a part of it; empty if there is none.
+std::string_view password_in(std::string_view url);
+// The same for anything that may be a password, such as a user without a colon; to wipe it from argv.
+std::string_view secret_in(std::string_view url);
 
 }  // namespace rlock::redis

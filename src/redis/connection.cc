@@ -1,10 +1,16 @@
 // SPDX-License-Identifier: MIT
 #include "redis/connection.h"
 
+#include <fcntl.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <poll.h>
 #include <string.h>
 
 #include "base/log.h"
 #include "base/text.h"
+#include "redis/local_server.h"
+#include "redis/resolve.h"
 #include "redis/server_error.h"
 
 namespace rlock::redis {
@@ -15,55 +21,142 @@ Error sent_before(Error error) {
   return error;
 }
 
-// Like format_command, but leaves no copies of the password in memory. Reserves room first, so that the text never
-// moves.
-std::string auth_command(const std::string& user, std::string_view password) {
-  const auto head = [](std::string_view word) { return "$" + std::to_string(word.size()) + "\r\n"; };
-  std::string bytes;
-  bytes.reserve(64 + user.size() + password.size());
-  bytes.append(user.empty() ? "*2\r\n" : "*3\r\n").append("$4\r\nAUTH\r\n");
-  if (!user.empty()) bytes.append(head(user)).append(user).append("\r\n");
-  return bytes.append(head(password)).append(password).append("\r\n");
+// Not only a command: others are answered to one that the server does not know, or does not allow this user.
+bool may_concern_all(const Error& said) {
+  return (said.code == Error::Code::unavailable || said.code == Error::Code::protocol) && !is_withheld(said);
 }
 
-// REQUIRES: endpoint.has_password().
-Result<Secret> password_for(const Endpoint& endpoint, const Until& until) {
-  if (!endpoint.password_source) return *endpoint.password;
-  Secret password = RLOCK_TRY(endpoint.password_source->read(until));
-  password.keep_from_children();  // another thread may fork before it is wiped
-  return password;
+// How long to wait for the rest of what a server has begun to say unasked.
+constexpr milliseconds kForTheRest = 200ms;
+
+constexpr const char* kClosedByServer = "the server closed the connection";
+constexpr std::string_view kHangs =
+    "the server hangs or is busy, or the network drops packets; see its log, and redis-cli SLOWLOG GET";
+
+std::unexpected<Error> no_connection(std::string why) { return fail(Error::Code::unavailable, std::move(why)); }
+
+// Repeats `attempt` until it need not wait any longer.
+template <class Try>
+Result<std::size_t> until_done(int fd, const Until& until, std::string_view what, std::string_view advice,
+                               Try attempt) {
+  const TimePoint began = BootClock::now();
+  for (;;) {
+    const Attempt made = RLOCK_TRY(attempt());
+    if (made.waits_for == 0) return made.bytes;
+    const WaitEnd end = wait_for(fd, made.waits_for, until);
+    if (end == WaitEnd::interrupted) return interrupted();
+    if (end == WaitEnd::ready) continue;
+    const auto waited = std::chrono::round<milliseconds>(BootClock::now() - began);
+    return no_connection(std::string(what) + " in time (waited " + rough_duration(waited) + "); " +
+                         std::string(advice));
+  }
+}
+
+Result<UniqueFd> connect_to(const sockaddr* address, socklen_t length, const Until& until) {
+  UniqueFd fd(socket(address->sa_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+  if (!fd) return std::unexpected(system_error("socket"));
+  if (address->sa_family != AF_UNIX) {
+    const int on = 1;
+    setsockopt(fd.get(), IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
+    setsockopt(fd.get(), SOL_SOCKET, SO_KEEPALIVE, &on, sizeof on);
+  }
+  // Called again, connect(2) says how the first call ended.
+  const auto attempt = [&]() -> Result<Attempt> {
+    if (connect(fd.get(), address, length) == 0) return Attempt{};
+    const int why = errno;
+    // The queue of a Unix socket is full (connect(2)). There is no way to wait for room.
+    const bool full = why == EAGAIN && !until.over();
+    if (full) wait_for(-1, 0, until.at_most(10ms));
+    if (!full && why != EINPROGRESS && why != EALREADY) return no_connection("connect: " + errno_text(why));
+    return Attempt{.waits_for = POLLOUT};
+  };
+  (void)RLOCK_TRY(
+      until_done(fd.get(), until, "connect: no answer", "the host is down, or a firewall drops the packets", attempt));
+  return fd;
+}
+
+Result<UniqueFd> connect_unix(const std::string& path, const Until& until) {
+  sockaddr_un address{};
+  address.sun_family = AF_UNIX;
+  path.copy(address.sun_path, sizeof address.sun_path - 1);  // parse_address has checked its length
+  return connect_to(reinterpret_cast<const sockaddr*>(&address), sizeof address, until);
+}
+
+// Refuses a server that another user runs on a socket of ours.
+Result<void> check_peer(int fd) {
+  ucred peer{};
+  socklen_t size = sizeof peer;
+  if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &size) != 0) return std::unexpected(system_error("SO_PEERCRED"));
+  if (peer.uid != geteuid()) {
+    return fail(Error::Code::denied, "the server belongs to user id " + std::to_string(peer.uid) + ", not to " +
+                                         std::to_string(geteuid()) + ": not trusted");
+  }
+  return {};
+}
+
+Result<UniqueFd> connect_tcp(const Endpoint& endpoint, const Until& until) {
+  const auto addresses = RLOCK_TRY(resolve(endpoint.host, endpoint.port, until));
+  std::string failures;
+  for (std::size_t i = 0; i < addresses.size(); ++i) {
+    const Until end = until.share(static_cast<int>(addresses.size() - i));
+    auto fd = connect_to(reinterpret_cast<const sockaddr*>(&addresses[i].storage), addresses[i].length, end);
+    if (fd || fd.error().code == Error::Code::interrupted) return fd;
+    // If the URL has a name, say which of its addresses failed and how.
+    const bool named = !addresses[i].text.contains(endpoint.host);
+    failures += (failures.empty() ? "" : "; ") + (named ? addresses[i].text + ": " : "") + fd.error().message;
+  }
+  return no_connection(std::move(failures));
+}
+
+Result<UniqueFd> connect_any(const Endpoint& endpoint, const Until& until) {
+  switch (endpoint.kind) {
+    case Endpoint::Kind::tcp: return connect_tcp(endpoint, until);
+    case Endpoint::Kind::unix_socket: return connect_unix(endpoint.socket_path(), until);
+    case Endpoint::Kind::local: break;
+  }
+  const auto connect = [&] { return connect_unix(endpoint.socket_path(), until); };
+  auto fd = connect();
+  const bool missing = !fd && fd.error().code == Error::Code::unavailable && !endpoint.new_data.empty();
+  if (missing) fd = LocalServer(endpoint.path).start(connect, endpoint, until);
+  if (fd) RLOCK_TRY(check_peer(fd->get()));
+  return fd;
 }
 
 }  // namespace
 
 Result<Connection> Connection::open(const Endpoint& endpoint, const Until& until) {
   RLOCK_TRY(endpoint.may_get_password());
-  Connection connection(RLOCK_TRY(Transport::open(endpoint, until)));
+  auto fd = connect_any(endpoint, until);
+  if (!fd) return endpoint.failed(std::move(fd).error());
+  Connection connection(*std::move(fd));
   connection.server_ = endpoint.display();
   connection.node_ = {endpoint.host, endpoint.port};
   connection.may_want_tls_ = endpoint.kind == Endpoint::Kind::tcp && !endpoint.tls;
-  auto introduced = connection.introduce(endpoint, until);
-  if (introduced) {
-    if (!endpoint.client_name.empty()) connection.send_along({"CLIENT", "SETNAME", endpoint.client_name});
-    log::debug("connected to " + escaped(endpoint.display()));
-    return connection;
+  if (auto introduced = connection.introduce(endpoint, until); !introduced) {
+    return endpoint.failed(std::move(introduced).error());
   }
-  Error error = std::move(introduced).error();
-  error.maybe_executed = false;  // no command of the caller was
-  return std::unexpected(std::move(error).in(escaped(endpoint.display())));
+  if (!endpoint.client_name.empty()) connection.send_along({"CLIENT", "SETNAME", endpoint.client_name});
+  log::debug("connected to " + escaped(endpoint.display()));
+  return connection;
 }
 
 Result<void> Connection::introduce(const Endpoint& endpoint, const Until& until) {
+  if (endpoint.tls) {
+    tls_ = RLOCK_TRY(Tls::make(fd(), *endpoint.tls, endpoint.host));
+    (void)RLOCK_TRY(until_done(fd(), until, "TLS: the server did not answer",
+                               "if it does not use TLS on this port, write redis://",
+                               [&] { return tls_->handshake(); }));
+  }
   const std::string db = std::to_string(endpoint.db);
   std::vector<std::string_view> asked;
   std::string bytes;
   if (endpoint.has_password()) {
-    const Secret password = RLOCK_TRY(password_for(endpoint, until));
+    const Secret password = RLOCK_TRY(endpoint.read_password(until));
     if (endpoint.audience) endpoint.audience->add({endpoint.host, endpoint.port});
     asked.push_back("AUTH");
     shown_password_ = true;
-    reader_->keep_quiet();
-    bytes = auth_command(endpoint.user, password.text());
+    bytes = endpoint.user.empty() ? format_command({"AUTH", password.text()})
+                                  : format_command({"AUTH", endpoint.user, password.text()});
   }
   if (endpoint.db != 0) {
     asked.push_back("SELECT");
@@ -71,7 +164,7 @@ Result<void> Connection::introduce(const Endpoint& endpoint, const Until& until)
   }
   if (asked.empty()) return {};
 
-  const auto sent = transport_.send(bytes, until);
+  const auto sent = send_bytes(bytes, until);
   explicit_bzero(bytes.data(), bytes.size());
   RLOCK_TRY(sent);
   for (const std::string_view what : asked) {
@@ -86,24 +179,72 @@ Result<void> Connection::introduce(const Endpoint& endpoint, const Until& until)
   return expect_silence();
 }
 
-void Connection::send_along(const Words& command) {
-  sent_along_ += format_command(command);
-  ++asides_due_;
-}
-
 Result<void> Connection::send(std::span<const Words> commands, const Until& until) {
-  std::string bytes = std::exchange(sent_along_, {});
+  std::string bytes = joined(along_, "");
+  asides_due_ += std::exchange(along_, {}).size();
   for (const Words& command : commands) bytes += format_command(command);
-  auto sent = transport_.send(bytes, until);
+  auto sent = send_bytes(bytes, until);
   if (!sent) sent.error().maybe_executed = commands.size() > 1;
   return sent;
 }
 
+UniqueFd Connection::release() {
+  if (tls_) fd_.reset();
+  tls_.reset();  // it may have a private key
+  return std::move(fd_);
+}
+
+Result<Attempt> Connection::try_to_send(std::string_view bytes) const {
+  if (tls_) return tls_->send(bytes);
+  const ssize_t sent = ::send(fd(), bytes.data(), bytes.size(), MSG_NOSIGNAL);
+  if (sent > 0) return Attempt{.bytes = static_cast<std::size_t>(sent)};
+  if (errno == EAGAIN || errno == EINTR) return Attempt{.waits_for = POLLOUT};
+  return no_connection("send: " + errno_text(errno));
+}
+
+Result<Attempt> Connection::try_to_receive(std::span<char> buffer, int flags) const {
+  if (tls_) return flags & MSG_PEEK ? tls_->peek() : tls_->receive(buffer);
+  const ssize_t got = recv(fd(), buffer.data(), buffer.size(), flags);
+  if (got > 0) return Attempt{.bytes = static_cast<std::size_t>(got)};
+  if (got == 0) return no_connection(kClosedByServer);
+  if (errno == EAGAIN || errno == EINTR) return Attempt{.waits_for = POLLIN};
+  return no_connection("receive: " + errno_text(errno));
+}
+
+Result<void> Connection::send_bytes(std::string_view bytes, const Until& until) {
+  while (!bytes.empty()) {
+    auto sent = until_done(fd(), until, "the server accepted no data", kHangs, [&] { return try_to_send(bytes); });
+    if (sent) {
+      bytes.remove_prefix(*sent);
+      continue;
+    }
+    // A server that has closed the connection may have said why.
+    if (sent.error().code == Error::Code::unavailable) RLOCK_TRY(expect_silence());
+    return std::unexpected(std::move(sent).error());
+  }
+  return {};
+}
+
+Result<bool> Connection::has_bytes() const {
+  char byte;
+  return RLOCK_TRY(try_to_receive({&byte, 1}, MSG_PEEK)).waits_for == 0;
+}
+
+Result<void> Connection::fill(const Until& until) {
+  const auto attempt = [&] { return try_to_receive(buffer_, 0); };
+  const std::string_view got(buffer_.data(), RLOCK_TRY(until_done(fd(), until, "no answer", kHangs, attempt)));
+  // A TLS alert starts with 21 (RFC 8446 §5.1), as no reply does.
+  may_want_tls_ = may_want_tls_ && got.starts_with('\x15');
+  reader_.feed(got);
+  return {};
+}
+
 Result<void> Connection::expect_silence() {
-  auto idle = reader_->empty() ? transport_.check_idle() : fail(Error::Code::protocol, "");
-  if (idle || idle.error().code != Error::Code::protocol) return idle;
-  const auto unasked = receive(Until{}.at_most(0ms));
+  if (reader_.empty() && !RLOCK_TRY(has_bytes())) return {};
+  auto unasked = receive(Until{}.at_most(kForTheRest));
   if (unasked && unasked->is(Reply::Kind::error)) return std::unexpected(refusal(unasked->text));
+  if (!unasked && unasked.error().code == Error::Code::protocol)
+    return fail(Error::Code::protocol, unasked.error().message);
   return fail(Error::Code::protocol, "the server sent more than it was asked for");
 }
 
@@ -111,53 +252,51 @@ Error Connection::refusal(std::string_view text) const {
   return shown_password_ ? error_after_password(text) : server_error(text);
 }
 
-// A server that expects TLS closes plain connections.
+// A server that wants no connection says so once, unasked, and closes it: what looks like the answer to one command is
+// then meant for all. A server that expects TLS closes plain connections.
 Error Connection::lost(Error error, const Until& until) const {
+  if (said_ && error.code == Error::Code::unavailable && !until.over()) return sent_before(*said_);
   if (may_want_tls_ && error.code != Error::Code::interrupted && !until.over()) {
     error.message += "; if the server uses TLS, write rediss://";
   }
   return sent_before(std::move(error));
 }
 
-Result<Reply> Connection::receive(const Until& until) {
-  for (; asides_due_ > 0; --asides_due_) {
-    asides_.push_back(RLOCK_TRY(receive_any(until)));
+Result<std::optional<Reply>> Connection::next() {
+  for (;;) {
+    auto reply = reader_.next();
+    if (!reply || !*reply) return reply;
+    said_.reset();
+    if ((*reply)->is(Reply::Kind::error)) said_ = refusal((*reply)->text);
     // A server that refuses service says so once, and closes the connection.
-    const Reply& reply = asides_.back();
-    if (reply.is(Reply::Kind::error) && server_error(reply.text).code == Error::Code::unavailable) return reply;
+    const bool refuses = said_ && said_->code == Error::Code::unavailable;
+    if (said_ && !may_concern_all(*said_)) said_.reset();
+    if (asides_due_ == 0 || refuses) return reply;
+    --asides_due_;
+    aside_ = std::move(**reply);
   }
-  return receive_any(until);
 }
 
-Result<Reply> Connection::receive_any(const Until& until) {
+Result<Reply> Connection::receive(const Until& until) {
   // Checks the time itself, because the bytes may never stop coming.
   for (bool late = false;; late = until.over()) {
-    auto reply = reader_->next();
+    auto reply = next();
     if (!reply) return std::unexpected(lost(std::move(reply).error(), until));
     if (*reply) return std::move(**reply);
     if (late) return std::unexpected(sent_before({Error::Code::unavailable, "no complete answer in time"}));
-    auto bytes = transport_.receive(until);
-    if (!bytes) return std::unexpected(lost(std::move(bytes).error(), until));
-    // A TLS alert starts with 21 (RFC 8446 §5.1), as no reply does.
-    may_want_tls_ = may_want_tls_ && bytes->starts_with('\x15');
-    reader_->feed(*bytes);
+    if (auto filled = fill(until); !filled) return std::unexpected(lost(std::move(filled).error(), until));
   }
 }
 
 Result<std::optional<Reply>> Connection::receive_now() {
   for (;;) {
-    auto reply = reader_->next();
+    auto reply = next();
     if (!reply) return std::unexpected(sent_before(std::move(reply).error()));
-    if (*reply && asides_due_ > 0) {
-      --asides_due_;
-      asides_.push_back(std::move(**reply));
-      continue;
-    }
     if (*reply) return reply;
-    const auto idle = transport_.check_idle();
-    if (idle) return std::nullopt;
-    if (idle.error().code != Error::Code::protocol) return std::unexpected(sent_before(idle.error()));
-    reader_->feed(RLOCK_TRY(transport_.receive(Until{}.at_most(0ms))));
+    const auto more = has_bytes();
+    if (!more) return std::unexpected(lost(more.error(), Until{}));
+    if (!*more) return std::nullopt;
+    RLOCK_TRY(fill(Until{}.at_most(0ms)));
   }
 }
 

@@ -2,15 +2,31 @@
 // Where a Redis server is, and how to log in to it.
 #pragma once
 
+#include <sys/un.h>
+
 #include <mutex>
 #include <vector>
 
 #include "base/secret.h"
+#include "base/wait.h"
 #include "redis/tls.h"
-#include "redis/url.h"
 
 namespace rlock::redis {
 
+struct Host {
+  std::string name;
+  int port = 0;
+  bool operator==(const Host&) const = default;
+
+  // In the form that parse_address reads.
+  std::string display() const;
+};
+
+// `also`: more bytes to encode.
+std::string percent_encoded(std::string_view text, std::string_view also = "");
+
+// What fits into sockaddr_un (unix(7)).
+inline constexpr std::size_t kLongestSocketPath = sizeof(sockaddr_un::sun_path) - 1;
 // The socket of a local: server, in its folder.
 inline constexpr std::string_view kLocalSocket = "redis.sock";
 
@@ -66,11 +82,17 @@ struct Endpoint {
   std::optional<TlsSettings> tls;  // none: plain text
   // unix_socket: the socket; local: the server's folder; empty, as read from an address: the user's own.
   std::string path;
+  // local: the commands that a new server begins with, as its append-only file; empty: start none.
+  std::string new_data;
+  // Of local: the server that is started, as before; "": the newest. That takes asking programs, for which a running
+  // job has no time.
+  std::string program;
   int db = 0;
   std::string user;         // empty: AUTH with only the password
   bool hides_user = false;  // it may be a password, because redis-cli(1) reads one in its place
   std::optional<Secret> password;
   std::optional<PasswordSource> password_source;  // takes precedence over `password`
+  bool logs_in() const { return !user.empty() || password || password_source; }
   // Advice if the server refuses the login: where the password comes from, or how to give one; never a part of it.
   std::string about_password;
 
@@ -80,35 +102,30 @@ struct Endpoint {
 
   // Errors: unavailable if the audience forbids it.
   Result<void> may_get_password() const;
+  // Errors: those of the source. REQUIRES: has_password().
+  Result<Secret> read_password(const Until& until) const;
   bool has_password() const { return password || password_source; }
   bool reads_password_by_process() const { return password_source && password_source->starts_processes; }
+
+  // The error with this server in front, if no command of the caller was executed.
+  std::unexpected<Error> failed(Error error) const;
+
+  // The same at another place.
+  Endpoint at(const Host& place) const;
 
   // unix_socket, local: where the socket is.
   std::string socket_path() const { return kind == Kind::local ? path + "/" + std::string(kLocalSocket) : path; }
 
   // A URL without anything that is or may be a password. Safe to show and to log.
-  std::string display() const { return text(display_login()); }
-  // The same with the user, even if it may be a password; parse_endpoint reads it back. Not to be shown.
-  std::string url() const { return text(login()); }
+  std::string display() const { return text(false); }
+  // The same with the user, even if it may be a password; parse_address reads it back. Not to be shown.
+  std::string url() const { return text(true); }
   // Parts of them: "user@", "/3"; may be empty.
-  std::string display_login() const { return hides_user && !user.empty() ? "***@" : login(); }
-  std::string login() const;
-  std::string display_db() const;
+  std::string login(bool whole) const;
+  std::string database() const { return db ? "/" + std::to_string(db) : ""; }
 
  private:
-  std::string text(const std::string& login) const;
+  std::string text(bool whole) const;
 };
-
-// Reads redis://[user[:password]@]host[:port][/db], rediss:// for the same with TLS,
-// unix://[user[:password]@]/path[?db=N], local: and local:/dir. User, password, host and path may be percent-encoded
-// (RFC 3986 §2.1), IPv6 addresses are in brackets (§3.2.2). A user without a colon has no password; `:password@` is a
-// password without a user, as for redis-cli(1).
-// Errors (usage): anything else. The message never contains what may be a password.
-Result<Endpoint> parse_endpoint(std::string_view url);
-
-// The password in `url`, as a part of it; empty if there is none.
-std::string_view password_in(std::string_view url);
-// The same for anything that may be a password, such as a user without a colon; to wipe it from argv.
-std::string_view secret_in(std::string_view url);
 
 }  // namespace rlock::redis

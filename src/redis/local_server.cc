@@ -2,20 +2,16 @@
 #include "redis/local_server.h"
 
 #include <fcntl.h>
-#include <poll.h>
+#include <signal.h>
 #include <sys/file.h>
 #include <sys/stat.h>
-#include <sys/un.h>
 
-#include <algorithm>
 #include <filesystem>
 #include <fstream>
 
-#include "base/account.h"
+#include "base/process.h"
 #include "base/text.h"
 #include "base/trust.h"
-#include "base/write_line.h"
-#include "redis/client.h"
 
 namespace rlock::redis {
 namespace {
@@ -24,30 +20,19 @@ std::unexpected<Error> not_ours(const std::string& folder, const std::string& wh
   return fail(Error::Code::config, in_quotes(folder) + " " + why + ": not used for a local server");
 }
 
-Result<UniqueFd> open_lock_file(const std::string& path) {
-  UniqueFd fd(open(path.c_str(), O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600));
-  if (!fd) return std::unexpected(system_error(path));
-  return fd;
-}
-
-// flock(2) with a deadline. It polls, because no call waits for a lock and a descriptor at once.
-Result<void> lock_file(int fd, const std::string& path, const Until& until) {
-  while (flock(fd, LOCK_EX | LOCK_NB) != 0) {
-    if (errno != EWOULDBLOCK) return std::unexpected(system_error(path));
-    if (until.over())
-      return fail(Error::Code::unavailable, path + ": another process has been starting the server for too long");
-    if (wait_for(-1, 0, until.at_most(10ms)) == WaitEnd::interrupted)
-      return fail(Error::Code::interrupted, "interrupted");
-  }
-  return {};
-}
+// After this time, a server without a socket is neither starting nor ending: its socket was removed.
+constexpr milliseconds kWithoutSocket = 2s;
 
 constexpr const char* kOldFile = "appendonly.aof";            // newer servers convert it
 constexpr const char* kKept[] = {"appendonlydir", kOldFile};  // a folder since Redis 7.0, a file before
 
-constexpr std::string_view kNameOne = "; name a folder for the private server: local:/dir";
+std::unexpected<Error> no_default_folder(const std::string& why) {
+  return fail(Error::Code::config,
+              "local: has no default folder: " + why + "; name a folder for the private server: local:/dir");
+}
+
 // Where a program keeps its state in a home (XDG Base Directory Specification).
-constexpr std::string_view kBelowHome[] = {"/.local", "/state", "/rlock"};
+constexpr std::string_view kBelowHome[] = {"", "/.local", "/state", "/rlock"};
 
 // An id of this host, which unlike its name does not change while the host runs. Many containers have no machine-id;
 // then it is the name.
@@ -64,58 +49,93 @@ std::string this_host() {
 Result<std::string> home() {
   const auto account = account_of(geteuid());
   const std::string user = "user id " + std::to_string(geteuid());
-  if (!account) {
-    return fail(Error::Code::config,
-                "local: has no default folder: " + user + " is not in the user database" + std::string(kNameOne));
-  }
+  if (!account) return no_default_folder(user + " is not in the user database");
   std::string home = account->home;
   while (home.size() > 1 && home.ends_with('/')) home.pop_back();
   struct stat info{};
   if (home.starts_with('/') && stat(home.c_str(), &info) == 0 && S_ISDIR(info.st_mode)) return home;
-  return fail(Error::Code::config, "local: has no default folder: the home of " + user + ", " + in_quotes(home) +
-                                       ", is not a folder here" + std::string(kNameOne));
+  return no_default_folder("the home of " + user + ", " + in_quotes(home) + ", is not a folder here");
 }
 
-std::string parent_of(const std::string& path) {
-  const std::string parent = path.substr(0, path.find_last_not_of('/') + 1);
-  const auto slash = parent.rfind('/');
-  return slash == 0 || slash == std::string::npos ? "/" : parent.substr(0, slash);
+// Makes a folder unless it exists. The user's umask may take away rights that we need, and changing it would change it
+// for other threads.
+bool make_folder(const std::string& path) {
+  return mkdir(path.c_str(), 0700) == 0 ? chmod(path.c_str(), 0700) == 0 : errno == EEXIST;
 }
 
-// A user who may write to a folder above ours could move ours away, and the next job would start a second server.
-// Folders between a home and ours are created if necessary; the parent of any other folder must exist.
-Result<void> prepare_parents(const std::string& folder) {
-  RLOCK_TRY(only_ours_to_lead_to(folder));
-  const auto home = rlock::redis::home();
-  std::vector<std::string> above = {home ? *home : ""};
-  for (const std::string_view part : kBelowHome) above.push_back(above.back() + std::string(part));
-  if (!home || parent_of(folder) != above.back()) return {};
-  for (const std::string& path : above) {
-    if (mkdir(path.c_str(), 0700) != 0 && errno != EEXIST) {
-      return std::unexpected(Error{Error::Code::config, system_error(escaped(path)).message + std::string(kNameOne)});
-    }
-    RLOCK_TRY(only_ours_to_change(path));
-  }
-  return {};
+// To append to it. Makes it unless it exists.
+Result<UniqueFd> open_file(const std::string& path) {
+  UniqueFd fd(open(path.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_NOFOLLOW | O_CLOEXEC, 0600));
+  if (!fd || fchmod(fd.get(), 0600) != 0) return std::unexpected(system_error(path));
+  return fd;
+}
+
+// The server serves others as well, but CI systems kill what a job has left behind if it has the job's variables, which
+// they read in /proc/PID/environ. So it gets only those with which a program is found, loaded and set up.
+std::vector<std::string> environment_of_server() {
+  constexpr std::string_view kBegins[] = {"PATH=", "HOME=", "TMPDIR=", "TZ=", "LD_"};
+  std::vector<std::string> all = own_environment();
+  std::erase_if(all, [&](const std::string& one) {
+    return std::ranges::none_of(kBegins, [&](std::string_view begin) { return one.starts_with(begin); });
+  });
+  return all;
 }
 
 }  // namespace
+
+std::string LocalServer::version_of(const std::string& program) {
+  const std::string said = output_of({program, {program, "-v"}, environment_of_server()}).value_or("");
+  const auto at = said.find(" v=");
+  return at == std::string::npos ? "" : said.substr(at + 3, said.find_first_of(" \n", at + 3) - at - 3);
+}
+
+Result<std::string> LocalServer::program() {
+  std::string installed = find_program("redis-server", ".");
+  if (installed.empty()) installed = find_program("valkey-server", ".");
+  std::error_code none;
+  const auto own = std::filesystem::read_symlink("/proc/self/exe", none).parent_path();
+  const std::string ours = own.parent_path() / "libexec/rlock/redis-server";
+  struct stat info{};
+  // Not a link, which could lead to something else that is trusted.
+  if (!own.empty() && lstat(ours.c_str(), &info) == 0 && S_ISREG(info.st_mode)) {
+    const auto safe = only_ours_to_lead_to(ours), trusted = safe ? only_ours_to_change(info, ours) : safe;
+    if (!trusted && installed.empty()) return std::unexpected(trusted.error());
+    if (trusted && (installed.empty() || strverscmp(version_of(installed).c_str(), version_of(ours).c_str()) < 0)) {
+      return ours;
+    }
+  }
+  if (!installed.empty()) return installed;
+  return fail(Error::Code::unavailable, "there is none; install the package redis-server");
+}
 
 Result<std::string> LocalServer::own_folder() {
   std::string folder = RLOCK_TRY(home());
   for (const std::string_view part : kBelowHome) folder += part;
   folder += "/" + this_host();
-  constexpr std::size_t most = sizeof(sockaddr_un::sun_path) - 1;
-  if (LocalServer(folder).socket_path().size() <= most) return folder;
-  return fail(Error::Code::config, "local: has no default folder: " + in_quotes(folder) +
-                                       " is too long for a Unix socket, whose path can have " + std::to_string(most) +
-                                       " bytes" + std::string(kNameOne));
+  if (LocalServer(folder).socket_path().size() <= kLongestSocketPath) return folder;
+  return no_default_folder(in_quotes(folder) + " is too long for a Unix socket, whose path can have " +
+                           std::to_string(kLongestSocketPath) + " bytes");
+}
+
+// A user who may write to a folder above ours could move ours away, and the next job would start a second server.
+// Folders between a home and its own folder are created if necessary; the parent of any other folder must exist.
+Result<void> LocalServer::prepare() const {
+  RLOCK_TRY(only_ours_to_lead_to(folder_));
+  if (const auto own = own_folder(); own && folder_ == *own) {
+    std::string above = RLOCK_TRY(home());
+    for (const std::string_view part : kBelowHome) {
+      above += part;
+      if (!make_folder(above)) return no_default_folder(system_error(escaped(above)).message);
+      RLOCK_TRY(only_ours_to_change(above));
+    }
+  }
+  RLOCK_TRY(open_folder());
+  return {};
 }
 
 Result<UniqueFd> LocalServer::open_folder() const {
-  RLOCK_TRY(prepare_parents(folder_));
-  if (mkdir(folder_.c_str(), 0700) != 0 && errno != EEXIST) return std::unexpected(system_error(in_quotes(folder_)));
-  UniqueFd fd(open(folder_.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW));
+  if (!make_folder(folder_)) return std::unexpected(system_error(in_quotes(folder_)));
+  UniqueFd fd(open(folder_.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
   if (!fd) {
     return errno == ELOOP || errno == ENOTDIR ? not_ours(folder_, "is not a folder itself")
                                               : std::unexpected(system_error(in_quotes(folder_)));
@@ -128,132 +148,118 @@ Result<UniqueFd> LocalServer::open_folder() const {
   return fd;
 }
 
-Result<bool> LocalServer::answers(const Until& until) const {
-  Client client(endpoint());
-  // Not PING, which a server refuses if its disk is full or it is still loading its file.
-  auto reply = client.call({"TIME"}, until);
-  if (reply || client.answered()) return true;
-  if (reply.error().code == Error::Code::unavailable) return false;  // no server, or one that is ending
-  return std::unexpected(std::move(reply).error());
-}
-
-Result<void> LocalServer::ensure(const Launch& launch, const Until& until) const {
-  RLOCK_TRY(open_folder());
-  if (RLOCK_TRY(answers(until))) return {};
-
-  const std::string path = folder_ + "/start.lock";
-  const UniqueFd lock = RLOCK_TRY(open_lock_file(path));
-  RLOCK_TRY(lock_file(lock.get(), path, until));
-  if (RLOCK_TRY(answers(until))) return {};  // another process has started it in the meantime
-
-  const Endpoint here = endpoint();
-  const UniqueFd ended = RLOCK_TRY(launch(here.display(), log_path()));
-  for (bool launched_ended = false; !RLOCK_TRY(answers(until));) {
-    // It also ends if the folder is served by another process, which is restarting its redis-server.
-    const bool nobody_serves = launched_ended && claim().has_value();
-    if (nobody_serves || until.over()) {
-      return fail(Error::Code::unavailable,
-                  escaped(here.display()) + ": the server did not start; " + why_not_started());
-    }
-    const WaitEnd end = wait_for(launched_ended ? -1 : ended.get(), POLLIN, until.at_most(10ms));
-    if (end == WaitEnd::interrupted) return fail(Error::Code::interrupted, "interrupted");
-    launched_ended = launched_ended || end == WaitEnd::ready;
-  }
-  return {};
-}
-
+// The locked folder; empty: a server holds the lock, or the folder was replaced just now.
 Result<UniqueFd> LocalServer::claim() const {
   UniqueFd folder = RLOCK_TRY(open_folder());
-  if (flock(folder.get(), LOCK_EX | LOCK_NB) != 0) {
-    if (errno != EWOULDBLOCK) return std::unexpected(system_error(in_quotes(folder_)));
-    return fail(Error::Code::unavailable, "local:" + escaped(folder_) + " is already served");
-  }
-  if (look(folder) == State::replaced) {
-    return fail(Error::Code::unavailable, in_quotes(folder_) + " was removed or replaced just now");
-  }
-  // For served_by(). Children do not inherit this lock.
-  struct flock ours{};
-  ours.l_type = F_RDLCK;
-  ours.l_whence = SEEK_SET;
-  fcntl(folder.get(), F_SETLK, &ours);
-  return folder;
+  struct stat ours{}, there{};
+  const bool locked = flock(folder.get(), LOCK_EX | LOCK_NB) == 0;
+  if (!locked && errno != EWOULDBLOCK) return std::unexpected(system_error(in_quotes(folder_)));
+  const bool same = fstat(folder.get(), &ours) == 0 && lstat(folder_.c_str(), &there) == 0 && same_file(ours, there);
+  return locked && same ? std::move(folder) : UniqueFd();
 }
 
-Result<void> LocalServer::begin_with(const Words& command) const {
-  for (const char* kept : kKept) {
-    if (std::error_code unknown; std::filesystem::exists(folder_ + "/" + kept, unknown)) return {};
+Result<UniqueFd> LocalServer::start(const Connect& connect, const Endpoint& endpoint, const Until& until) const {
+  std::error_code none;
+  const auto logged = std::filesystem::file_size(log_path(), none);
+  const TimePoint removed_at = BootClock::now() + kWithoutSocket;
+  const auto failed = [](const std::string& why) {
+    return fail(Error::Code::unavailable, "the server did not start; " + why);
+  };
+  for (bool launched = false, ended = false;;) {
+    const UniqueFd claimed = RLOCK_TRY(claim());
+    if ((claimed && launched) || until.over()) return failed(why_not_started(none ? 0 : logged));
+    const auto tried = claimed ? launch(claimed, endpoint) : Result<void>();
+    if (!tried) return failed(tried.error().message);
+    launched = launched || claimed;
+    const bool removed = access(socket_path().c_str(), F_OK) != 0 && errno == ENOENT;
+    if (removed && !launched && !ended && BootClock::now() >= removed_at) {
+      const pid_t server = process().value_or(0);
+      if (!has_data()) {
+        return failed(
+            "the files of the one that runs were removed; when the jobs that hold its locks have ended, send "
+            "SIGTERM to " +
+            (server > 0 ? "process " + std::to_string(server) : "it"));
+      }
+      end();
+      ended = true;
+    }
+    if (wait_for(-1, 0, until.at_most(10ms)) == WaitEnd::interrupted) return interrupted();
+    auto connected = connect();
+    if (connected || connected.error().code != Error::Code::unavailable) return connected;
   }
-  std::string text = "*" + std::to_string(command.size()) + "\r\n";  // as a client sends it
-  for (const std::string_view word : command) {
-    text += "$" + std::to_string(word.size()) + "\r\n" + std::string(word) + "\r\n";
-  }
-  const std::string path = folder_ + "/" + kOldFile;
-  const UniqueFd file(open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600));
-  if (file && write_line(file.get(), text)) return {};
-  const auto error = system_error(path);
-  if (file) unlink(path.c_str());
-  return std::unexpected(error);
 }
 
-std::optional<pid_t> LocalServer::served_by() const {
+bool LocalServer::has_data() const {
+  return std::ranges::any_of(
+      kKept, [&](const char* name) { return access((folder_ + "/" + name).c_str(), F_OK) == 0 || errno != ENOENT; });
+}
+
+std::optional<pid_t> LocalServer::process() const {
   const UniqueFd folder(open(folder_.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
   struct stat info{};
   // Only the folder's user may end the process.
   if (!folder || fstat(folder.get(), &info) != 0 || info.st_uid != geteuid()) return {};
+  if (flock(folder.get(), LOCK_SH | LOCK_NB) == 0) return {};
   struct flock in_the_way{};
   in_the_way.l_type = F_WRLCK;
   in_the_way.l_whence = SEEK_SET;
-  if (fcntl(folder.get(), F_GETLK, &in_the_way) != 0 || in_the_way.l_type == F_UNLCK) return {};
-  return in_the_way.l_pid;
+  const bool known = fcntl(folder.get(), F_GETLK, &in_the_way) == 0 && in_the_way.l_type != F_UNLCK;
+  return known ? in_the_way.l_pid : 0;
 }
 
-LocalServer::State LocalServer::look(const UniqueFd& claimed) const {
-  struct stat ours{}, there{}, inside{};
-  if (fstat(claimed.get(), &ours) != 0) return State::unknown;
-  if (lstat(folder_.c_str(), &there) != 0) {
-    return errno == ENOENT || errno == ENOTDIR ? State::replaced : State::unknown;
-  }
-  if (!same_file(ours, there)) return State::replaced;
-  if (fstatat(claimed.get(), kLocalSocket.data(), &inside, AT_SYMLINK_NOFOLLOW) == 0) {
-    if (S_ISSOCK(inside.st_mode)) return State::reachable;
-  } else if (errno != ENOENT) {
-    return State::unknown;
-  }
-  for (const char* kept : kKept) {
-    if (fstatat(claimed.get(), kept, &inside, AT_SYMLINK_NOFOLLOW) == 0) return State::no_socket;
-    if (errno != ENOENT) return State::unknown;
-  }
-  return State::files_taken;
+void LocalServer::end() const {
+  const auto pid = process();
+  const UniqueFd server = pid && *pid > 0 ? open_process(*pid) : UniqueFd();
+  // Check again, in case another process has this number now.
+  if (server && process() == pid) signal_process(server.get(), SIGTERM);
 }
 
-void LocalServer::leave_word(const std::string& trouble) const {
-  if (trouble.empty()) {
-    unlink(word_path().c_str());
-  } else {
-    std::ofstream(word_path()) << trouble << '\n';
+// The server inherits `claimed` as its standard input, which it does not read.
+Result<void> LocalServer::launch(const UniqueFd& claimed, const Endpoint& endpoint) const {
+  const std::string& data = endpoint.new_data;
+  if (const std::string path = folder_ + "/" + kOldFile; !has_data()) {
+    const UniqueFd file = RLOCK_TRY(open_file(path));
+    if (write(file.get(), data.data(), data.size()) != static_cast<ssize_t>(data.size())) {
+      const auto error = system_error(path);
+      unlink(path.c_str());
+      return std::unexpected(error);
+    }
   }
-}
-
-std::vector<std::string> LocalServer::server_command() const {
+  const UniqueFd log = RLOCK_TRY(open_file(log_path()));
+  const bool known = access(endpoint.program.c_str(), X_OK) == 0;
+  const std::string server = known ? endpoint.program : RLOCK_TRY(program());
   // Never fsync, because with a sync on its way the server answers before it has written, so a crash would forget
-  // grants. The jobs are on this host, so none outlives a power failure.
+  // grants. The jobs are on this host, so none outlives a power failure. No network, no eviction.
   // clang-format off
-  return {"redis-server", "--port", "0", "--unixsocket", socket_path(), "--unixsocketperm", "600", "--dir", folder_,
-          "--logfile", log_path(), "--daemonize", "no", "--appendonly", "yes", "--save", "", "--protected-mode", "yes",
-          "--appendfsync", "no", "--maxmemory-policy", "noeviction"};
+  const Program command(server,
+      {server, "--port", "0", "--unixsocket", socket_path(), "--unixsocketperm", "600", "--dir", folder_,
+       "--logfile", log_path(), "--daemonize", "no", "--appendonly", "yes", "--save", "", "--protected-mode", "yes",
+       "--appendfsync", "no", "--maxmemory-policy", "noeviction"}, environment_of_server());
   // clang-format on
+  if (!RLOCK_TRY(fork_daemon())) return {};
+  point_at_null({STDOUT_FILENO, STDERR_FILENO});
+  dup2(log.get(), STDERR_FILENO);
+  dup2(claimed.get(), STDIN_FILENO);
+  close_fds(STDERR_FILENO + 1);
+  struct flock ours{};  // for process(); closing another descriptor of the folder would end it
+  ours.l_type = F_RDLCK;
+  ours.l_whence = SEEK_SET;
+  fcntl(STDIN_FILENO, F_SETLK, &ours);
+  for (int signal = 1; signal <= SIGRTMAX; ++signal) ::signal(signal, SIG_DFL);
+  let_all_signals_through();
+  command.exec();
+  _exit(127);
 }
 
-std::string LocalServer::why_not_started() const {
-  if (std::string word; std::getline(std::ifstream(word_path()), word) && !word.empty()) {
-    return escaped(word, 300) + "; its log is " + escaped(log_path());
-  }
+// `logged`: how long the log was before.
+std::string LocalServer::why_not_started(std::uintmax_t logged) const {
   std::ifstream log(log_path());
+  log.seekg(static_cast<std::streamoff>(logged));
   std::string line, last;
   while (std::getline(log, line)) {
     if (!line.empty()) last = line;
   }
-  return last.empty() ? "is redis-server installed, and is there space in that folder?"
+  return last.empty() ? "does redis-server -v work, and is there space in " + in_quotes(folder_) + "?"
                       : "its log " + escaped(log_path()) + " ends with: " + escaped(last, 200);
 }
 

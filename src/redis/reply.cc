@@ -2,6 +2,7 @@
 #include "redis/reply.h"
 
 #include <hiredis/hiredis.h>
+#include <string.h>
 
 #include "base/log.h"
 #include "base/text.h"
@@ -14,7 +15,8 @@ constexpr std::size_t kMostElements = 4096;
 constexpr int kDeepest = 8;
 
 // hiredis builds its replies with these functions, which make Reply trees and limit what a hostile or confused server
-// can make it allocate: hiredis itself reserves the memory of an array according to its header.
+// can make it allocate: hiredis itself reserves the memory of an array according to its header. A null pointer makes it
+// fail. Version 1.x also parses the types of RESP3, even if nobody has asked for them.
 struct Builder {
   static int depth(const redisReadTask* task) {
     int levels = 0;
@@ -29,36 +31,34 @@ struct Builder {
     return &array->elements[static_cast<std::size_t>(task->idx)];
   }
 
-  // A null pointer makes hiredis fail. Version 1.x also parses the types of RESP3, even if nobody has asked for them.
-  static void* refuse() { return nullptr; }
-
   static void* string(const redisReadTask* task, char* text, std::size_t length) {
-    if (task->type != REDIS_REPLY_STRING && task->type != REDIS_REPLY_STATUS && task->type != REDIS_REPLY_ERROR) {
-      return refuse();
+    Reply reply{.text = std::string(text, length)};
+    switch (task->type) {
+      case REDIS_REPLY_STRING: reply.kind = Reply::Kind::string; break;
+      case REDIS_REPLY_STATUS: reply.kind = Reply::Kind::status; break;
+      case REDIS_REPLY_ERROR: reply.kind = Reply::Kind::error; break;
+      default: return nullptr;
     }
-    const Reply::Kind kind = task->type == REDIS_REPLY_ERROR    ? Reply::Kind::error
-                             : task->type == REDIS_REPLY_STATUS ? Reply::Kind::status
-                                                                : Reply::Kind::string;
-    return place(task, Reply{.kind = kind, .integer = 0, .text = std::string(text, length), .elements = {}});
+    return place(task, std::move(reply));
   }
 
   // The type of the count differs between hiredis 0.14 (int) and 1.x (size_t).
   template <class Count>
   static void* array(const redisReadTask* task, Count count) {
-    if (task->type != REDIS_REPLY_ARRAY) return refuse();
-    if (static_cast<std::size_t>(count) > kMostElements || depth(task) > kDeepest) return refuse();
-    Reply reply{.kind = Reply::Kind::array, .integer = 0, .text = {}, .elements = {}};
+    if (task->type != REDIS_REPLY_ARRAY) return nullptr;
+    if (static_cast<std::size_t>(count) > kMostElements || depth(task) > kDeepest) return nullptr;
+    Reply reply{.kind = Reply::Kind::array};
     reply.elements.resize(static_cast<std::size_t>(count));
     return place(task, std::move(reply));
   }
 
   static void* integer(const redisReadTask* task, long long value) {
-    return place(task, Reply{.kind = Reply::Kind::integer, .integer = value, .text = {}, .elements = {}});
+    return place(task, Reply{.kind = Reply::Kind::integer, .integer = value});
   }
 
   static void* nil(const redisReadTask* task) {
     // Null strings and arrays of RESP2 have the type of a string or array.
-    return task->type == REDIS_REPLY_NIL ? refuse() : place(task, Reply{});
+    return task->type == REDIS_REPLY_NIL ? nullptr : place(task, Reply{});
   }
 
   // Only called with a root, because elements belong to their array.
@@ -69,8 +69,10 @@ struct Builder {
 template <class Functions>
 void refuse_resp3(Functions& functions) {
   if constexpr (requires { functions.createDouble; }) {
-    functions.createDouble = [](const redisReadTask*, double, char*, std::size_t) { return Builder::refuse(); };
-    functions.createBool = [](const redisReadTask*, int) { return Builder::refuse(); };
+    functions.createDouble = [](const redisReadTask*, double, char*, std::size_t) {
+      return static_cast<void*>(nullptr);
+    };
+    functions.createBool = [](const redisReadTask*, int) { return static_cast<void*>(nullptr); };
   }
 }
 
@@ -83,11 +85,6 @@ redisReplyObjectFunctions make_functions() {
   functions.createNil = &Builder::nil;
   functions.freeObject = &Builder::free;
   return functions;
-}
-
-// The first line of what came instead of RESP, which shows the kind of server.
-std::string first_line(std::string_view bytes) {
-  return in_quotes(bytes.substr(0, std::min<std::size_t>(bytes.find_first_of("\r\n"), 60)));
 }
 
 }  // namespace
@@ -111,6 +108,12 @@ const Reply& Reply::at(std::size_t i) const {
   return kind == Kind::array && i < elements.size() ? elements[i] : none;
 }
 
+const Reply& Reply::value_of(std::string_view name) const {
+  std::size_t i = 0;
+  while (i < elements.size() && at(i).as_text() != name) i += 2;
+  return at(i + 1);
+}
+
 std::string format_command(const std::vector<std::string_view>& words) {
   std::vector<const char*> texts;
   std::vector<std::size_t> lengths;
@@ -122,49 +125,39 @@ std::string format_command(const std::vector<std::string_view>& words) {
   const auto length = redisFormatCommandArgv(&bytes, static_cast<int>(words.size()), texts.data(), lengths.data());
   if (!bytes) log::die_without_memory();
   std::string out(bytes, static_cast<std::size_t>(length));
+  explicit_bzero(bytes, out.size());
   redisFreeCommand(bytes);
   return out;
 }
 
-struct ReplyReader::Impl {
-  redisReplyObjectFunctions functions = make_functions();
-  redisReader* reader = redisReaderCreateWithFunctions(&functions);
-  std::size_t fed = 0;    // bytes since the last whole reply
-  std::string beginning;  // the first of them
-};
-
-ReplyReader::ReplyReader() : impl_(std::make_unique<Impl>()) {
-  if (!impl_->reader) log::die_without_memory();
+ReplyReader::ReplyReader() {
+  static redisReplyObjectFunctions functions = make_functions();
+  reader_.reset(redisReaderCreateWithFunctions(&functions));
+  if (!reader_) log::die_without_memory();
 }
 
-ReplyReader::~ReplyReader() { redisReaderFree(impl_->reader); }
+void ReplyReader::Free::operator()(redisReader* reader) const { redisReaderFree(reader); }
 
-bool ReplyReader::empty() const { return impl_->reader->pos == impl_->reader->len && impl_->reader->ridx < 0; }
+bool ReplyReader::empty() const { return reader_->pos == reader_->len && reader_->ridx < 0; }
 
 void ReplyReader::feed(std::string_view bytes) {
-  impl_->fed += bytes.size();
-  if (impl_->beginning.size() < 80) impl_->beginning += bytes.substr(0, 80);
-  const bool erred = impl_->reader->err != 0;
-  if (redisReaderFeed(impl_->reader, bytes.data(), bytes.size()) != REDIS_OK && !erred) log::die_without_memory();
+  fed_ += bytes.size();
+  const bool erred = reader_->err != 0;
+  if (redisReaderFeed(reader_.get(), bytes.data(), bytes.size()) != REDIS_OK && !erred) log::die_without_memory();
 }
 
 Result<std::optional<Reply>> ReplyReader::next() {
   void* raw = nullptr;
-  if (redisReaderGetReply(impl_->reader, &raw) != REDIS_OK) {
-    // hiredis calls a failure of our builder "out of memory".
-    if (impl_->reader->err == REDIS_ERR_OOM) {
-      return fail(Error::Code::protocol, "the answer is not RESP2, is nested too deeply, or has too many elements");
-    }
-    return fail(Error::Code::protocol, "this is not a Redis server: it answered " +
-                                           (quiet_ ? "something else" : first_line(impl_->beginning)));
+  if (redisReaderGetReply(reader_.get(), &raw) != REDIS_OK) {
+    return fail(Error::Code::protocol,
+                "this is not a Redis server: its answer is not RESP2, is nested too deeply, or has too many elements");
   }
   if (!raw) {
-    if (impl_->fed > kLongestReply) return fail(Error::Code::protocol, "the answer is longer than 2 MiB");
+    if (fed_ > kLongestReply) return fail(Error::Code::protocol, "the answer is longer than 2 MiB");
     return std::nullopt;
   }
   const std::unique_ptr<Reply> reply(static_cast<Reply*>(raw));
-  impl_->fed = 0;
-  impl_->beginning.clear();
+  fed_ = 0;
   return std::move(*reply);
 }
 

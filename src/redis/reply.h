@@ -8,6 +8,8 @@
 
 #include "base/error.h"
 
+struct redisReader;
+
 namespace rlock::redis {
 
 struct Reply {
@@ -26,17 +28,16 @@ struct Reply {
   std::optional<long long> as_number() const;
   // Element `i` of an array; a nil reply if there is none, because untrusted replies may have any shape.
   const Reply& at(std::size_t i) const;
+  // The same in a list of names and values.
+  const Reply& value_of(std::string_view name) const;
 };
 
-// A command as the bytes to send.
+// A command as the bytes to send; there is no other copy of them.
 std::string format_command(const std::vector<std::string_view>& words);
 
 class ReplyReader {
  public:
   ReplyReader();
-  ~ReplyReader();
-  ReplyReader(const ReplyReader&) = delete;
-  ReplyReader& operator=(const ReplyReader&) = delete;
 
   // The next whole reply; none: more bytes are needed. Errors (protocol): it is not RESP2, or a reply has more than 2
   // MiB, 4096 elements in one array, or eight levels of arrays. The stream is useless after an error.
@@ -44,16 +45,15 @@ class ReplyReader {
 
   void feed(std::string_view bytes);
 
-  // From now on, errors do not quote what was fed, because it may be what we have sent.
-  void keep_quiet() { quiet_ = true; }
-
   // next() has returned everything that was fed.
   bool empty() const;
 
  private:
-  struct Impl;
-  std::unique_ptr<Impl> impl_;
-  bool quiet_ = false;
+  struct Free {
+    void operator()(redisReader* reader) const;
+  };
+  std::unique_ptr<redisReader, Free> reader_;
+  std::size_t fed_ = 0;  // bytes since the last whole reply
 };
 
 // The library that parses replies, with its version.

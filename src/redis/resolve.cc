@@ -2,19 +2,12 @@
 #include "redis/resolve.h"
 
 #include <ares.h>
-#include <arpa/inet.h>
 #include <ifaddrs.h>
-#include <net/if.h>
+#include <netdb.h>
 #include <netinet/in.h>
 #include <poll.h>
-#include <sys/epoll.h>
 
-#include <algorithm>
-#include <cstring>
-#include <optional>
-
-#include "base/text.h"
-#include "base/unique_fd.h"
+#include <memory>
 
 namespace rlock::redis {
 namespace {
@@ -26,46 +19,23 @@ constexpr int kTries = 3;  // each twice as long as the one before
 // How long to wait for the answer for the other family: some name servers drop the questions for one of them.
 constexpr milliseconds kOtherFamily = 300ms;
 
-std::string text_of(const sockaddr& address) {
-  char host[INET6_ADDRSTRLEN] = "?";
-  if (address.sa_family == AF_INET) {
-    const auto& v4 = reinterpret_cast<const sockaddr_in&>(address);
-    inet_ntop(AF_INET, &v4.sin_addr, host, sizeof host);
-    return std::string(host) + ":" + std::to_string(ntohs(v4.sin_port));
-  }
-  const auto& v6 = reinterpret_cast<const sockaddr_in6&>(address);
-  inet_ntop(AF_INET6, &v6.sin6_addr, host, sizeof host);
-  char interface[IF_NAMESIZE];
-  const bool scoped = v6.sin6_scope_id != 0 && if_indextoname(v6.sin6_scope_id, interface);
-  return "[" + std::string(host) + (scoped ? "%" + std::string(interface) : "") +
-         "]:" + std::to_string(ntohs(v6.sin6_port));
-}
-
 SocketAddress address_of(const sockaddr& address, socklen_t length) {
-  SocketAddress made;
+  SocketAddress made{.length = length};
   std::memcpy(&made.storage, &address, length);
-  made.length = length;
-  made.text = text_of(address);
+  char host[NI_MAXHOST] = "?", port[8] = "";
+  getnameinfo(&address, length, host, sizeof host, port, sizeof port, NI_NUMERICHOST | NI_NUMERICSERV);
+  const bool v6 = address.sa_family == AF_INET6;
+  made.text = (v6 ? "[" : "") + std::string(host) + (v6 ? "]:" : ":") + port;
   return made;
 }
 
-// The number of a network interface, given its name or number.
-unsigned interface_of(const std::string& name) {
-  const auto number = whole_number(name);
-  return number && *number >= 0 ? static_cast<unsigned>(*number) : if_nametoindex(name.c_str());
-}
-
-// A numeric address: "10.0.0.1", "127.1", "::1", "fe80::1%eth0".
+// A numeric address: "10.0.0.1", "127.1", "::1", "fe80::1%eth0". For these, getaddrinfo(3) loads no modules.
 std::optional<SocketAddress> numeric_address(const std::string& host, int port) {
-  sockaddr_in v4{.sin_family = AF_INET, .sin_port = htons(static_cast<std::uint16_t>(port))};
-  if (inet_aton(host.c_str(), &v4.sin_addr) != 0) {
-    return address_of(reinterpret_cast<const sockaddr&>(v4), sizeof v4);
-  }
-  sockaddr_in6 v6{.sin6_family = AF_INET6, .sin6_port = htons(static_cast<std::uint16_t>(port))};
-  const auto percent = host.find('%');
-  if (inet_pton(AF_INET6, host.substr(0, percent).c_str(), &v6.sin6_addr) != 1) return {};
-  if (percent != std::string::npos) v6.sin6_scope_id = interface_of(host.substr(percent + 1));
-  return address_of(reinterpret_cast<const sockaddr&>(v6), sizeof v6);
+  const addrinfo numeric{.ai_flags = AI_NUMERICHOST | AI_NUMERICSERV, .ai_socktype = SOCK_STREAM};
+  addrinfo* found = nullptr;
+  if (getaddrinfo(host.c_str(), std::to_string(port).c_str(), &numeric, &found) != 0) return {};
+  const std::unique_ptr<addrinfo, decltype(&freeaddrinfo)> owner(found, freeaddrinfo);
+  return address_of(*found->ai_addr, found->ai_addrlen);
 }
 
 // The address families of this host, not counting its loopback, the preferred one first. Without IPv6, rlock does not
@@ -89,7 +59,7 @@ std::vector<int> families() {
   return narrow ? std::vector{AF_INET, AF_INET6} : std::vector{AF_INET};
 }
 
-// One lookup of a name. c-ares tells which of its sockets it waits for; an epoll(7) combines them into one descriptor.
+// One lookup of a name.
 class Lookup {
  public:
   Lookup() = default;
@@ -159,8 +129,6 @@ class Lookup {
 
   Result<void> start(const char* sources) {
     static const int library = ares_library_init(ARES_LIB_INIT_ALL);
-    sockets_ = UniqueFd(epoll_create1(EPOLL_CLOEXEC));
-    if (!sockets_) return std::unexpected(system_error("epoll_create1"));
     ares_options options{};
     options.sock_state_cb = &Lookup::watch;
     options.sock_state_cb_data = this;
@@ -181,15 +149,16 @@ class Lookup {
     timeval most{.tv_sec = 1}, next{};
     const timeval* at = ares_timeout(channel_, &most, &next);
     const milliseconds pause(at->tv_sec * 1000 + at->tv_usec / 1000 + 1);
-    const WaitEnd end = wait_for(sockets_.get(), POLLIN, until.at_most(pause).at_most(latest));
-    if (end == WaitEnd::interrupted) return fail(Error::Code::interrupted, "interrupted");
+    std::vector<pollfd> waited = sockets_;
+    waited.push_back({until.interrupt, POLLIN, 0});
+    const milliseconds left = std::min(pause, rlock::until(std::min(until.deadline, latest)));
+    poll(waited.data(), waited.size(), static_cast<int>(left.count()));
+    if (waited.back().revents) return interrupted();
+    waited.pop_back();
     if (until.over()) return unavailable("no answer from name resolution in time");
-    epoll_event events[16];
-    const int count = epoll_wait(sockets_.get(), events, std::size(events), 0);
-    for (int i = 0; i < count; ++i) {
-      const bool readable = events[i].events & ~EPOLLOUT, writable = events[i].events & EPOLLOUT;
-      ares_process_fd(channel_, readable ? events[i].data.fd : ARES_SOCKET_BAD,
-                      writable ? events[i].data.fd : ARES_SOCKET_BAD);
+    for (const pollfd& socket : waited) {
+      ares_process_fd(channel_, socket.revents & ~POLLOUT ? socket.fd : ARES_SOCKET_BAD,
+                      socket.revents & POLLOUT ? socket.fd : ARES_SOCKET_BAD);
     }
     ares_process_fd(channel_, ARES_SOCKET_BAD, ARES_SOCKET_BAD);  // for time-outs
     return {};
@@ -197,13 +166,10 @@ class Lookup {
 
   // c-ares calls this before it waits for a socket, and before it closes one.
   static void watch(void* self, ares_socket_t socket, int readable, int writable) {
-    const int sockets = static_cast<Lookup*>(self)->sockets_.get();
-    epoll_event wanted{.events = (readable ? EPOLLIN : 0U) | (writable ? EPOLLOUT : 0U), .data = {.fd = socket}};
-    if (wanted.events == 0) {
-      epoll_ctl(sockets, EPOLL_CTL_DEL, socket, nullptr);
-    } else if (epoll_ctl(sockets, EPOLL_CTL_ADD, socket, &wanted) != 0) {
-      epoll_ctl(sockets, EPOLL_CTL_MOD, socket, &wanted);
-    }
+    auto& sockets = static_cast<Lookup*>(self)->sockets_;
+    std::erase_if(sockets, [&](const pollfd& one) { return one.fd == socket; });
+    const int events = (readable ? POLLIN : 0) | (writable ? POLLOUT : 0);
+    if (events != 0) sockets.push_back({socket, static_cast<short>(events), 0});
   }
 
   // c-ares calls this once for each question, at the latest when the channel is destroyed.
@@ -217,7 +183,7 @@ class Lookup {
   }
 
   std::vector<Answer> answers_;  // in the order of the families
-  UniqueFd sockets_;
+  std::vector<pollfd> sockets_;  // for which it waits
   ares_channel channel_ = nullptr;
 };
 
@@ -226,20 +192,17 @@ class Lookup {
 std::string resolver_library() { return std::string("c-ares ") + ares_version(nullptr); }
 
 Result<std::vector<SocketAddress>> resolve(const std::string& host, int port, const Until& until) {
-  if (auto number = numeric_address(host, port)) {
-    const auto percent = host.find('%');
-    if (percent != host.npos && reinterpret_cast<const sockaddr_in6&>(number->storage).sin6_scope_id == 0) {
-      return fail(Error::Code::unavailable,
-                  "this host has no network interface " + in_quotes(host.substr(percent + 1)) + " now");
-    }
-    return std::vector{std::move(*number)};
+  if (auto number = numeric_address(host, port)) return std::vector{std::move(*number)};
+  if (host.contains(':')) {
+    return fail(Error::Code::unavailable, "this host has no such network interface now, or it is no IPv6 address");
   }
   const std::vector<int> both = {AF_UNSPEC};
-  if (auto found = Lookup().run(host, port, "f", both, until)) return found;
+  const bool whole = host.ends_with('.');  // /etc/hosts has no such dots
+  if (auto found = Lookup().run(host.substr(0, host.size() - (whole ? 1 : 0)), port, "f", both, until)) return found;
   const std::vector<int> available = families();
   Lookup lookup;
   auto found = lookup.run(host, port, "b", available, until);
-  if (found || host.ends_with('.') || !lookup.gave_up()) return found;
+  if (found || whole || !lookup.gave_up()) return found;
   auto as_it_is = Lookup().run(host + ".", port, "b", available, until);
   if (as_it_is || as_it_is.error().code == Error::Code::interrupted) return as_it_is;
   return found;

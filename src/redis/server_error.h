@@ -5,20 +5,14 @@
 
 namespace rlock::redis {
 
-// The meaning of an error reply. Depends on its first word, and if that is only ERR, on texts that Redis 6.2 to 7.4 and
-// Valkey are known to use; 6.2 wraps the errors of commands in scripts.
-//   denied       NOAUTH, WRONGPASS, NOPERM, ACL failures
-//   wrong_kind   WRONGTYPE, a hash value that is not a number
-//   config       a database that does not exist; a server without scripts; MOVED and ASK outside redis+cluster://
-//   unavailable  LOADING, BUSY, OOM, READONLY, MASTERDOWN, NOREPLICAS, MISCONF, CLUSTERDOWN, TRYAGAIN …
-//   protocol     all others
-// The message is the server's text, escaped, with advice that fits every subcommand. Nothing was executed if it is
-// unavailable, except for a script that was cut short because its slot is moving to another server of a cluster; that
-// is maybe_executed.
+// The meaning of an error reply: protocol, unless its first word is known, or if that is only ERR, its text, which may
+// be an error that a script passed on. The message is the server's text, escaped, with advice that fits every
+// subcommand. Nothing was executed if it is unavailable, except for a script that was cut short because its slot is
+// moving to another server of a cluster; that is maybe_executed.
 Error server_error(std::string_view text);
 
 // The same for a reply to AUTH, or to nothing after it. A server may repeat what it was sent, as Redis does for unknown
-// commands, so the message contains only sentences from a list of known ones, and nothing else of `text`.
+// commands, so the message contains at most the known words by which it was understood, and nothing else of `text`.
 Error error_after_password(std::string_view text);
 
 // The advice of server_error() if a right is missing.
@@ -31,10 +25,6 @@ Error with_login(Error error, const Endpoint& endpoint);
 // The server is fine, but the user lacks the right to the command (NOPERM), or it is unknown, as hosted services hide
 // some.
 bool is_withheld(const Error& error);
-
-// The server refuses scripts (EVAL), maybe only for this user. maybe_executed: an earlier sending may have been
-// executed.
-bool refuses_scripts(const Error& error);
 
 // Combines the failures of two servers, one of which would have been enough. If one failure may pass, so may both.
 Error both(const Error& one, const Error& other);

@@ -1,9 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include "redis/server_info.h"
 
-#include <algorithm>
-
-#include "base/date.h"
 #include "base/text.h"
 #include "redis/server_error.h"
 
@@ -50,10 +47,7 @@ std::optional<std::string> evicts_by(const ServerInfo& info) {
 void look_for_eviction(Client& client) { client.ask_along({"INFO", "memory"}); }
 
 std::optional<std::string> evicts_by(const Client& client) {
-  for (const Reply& reply : client.asides()) {
-    if (auto policy = evicts_by(ServerInfo(reply.as_text()))) return policy;
-  }
-  return {};
+  return evicts_by(ServerInfo(client.aside().value_or(Reply{}).as_text()));
 }
 
 Result<std::optional<std::string>> ask_setting(Client& client, std::string_view name, const Until& until) {

@@ -1,9 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include "redis/slot.h"
 
-#include <algorithm>
-#include <utility>
-
 #include "base/text.h"
 
 namespace rlock::redis {
@@ -11,19 +8,7 @@ namespace {
 
 constexpr std::size_t kLongestHostName = 255;  // of a host (RFC 1035 §2.3.4)
 
-constexpr std::array<std::uint16_t, 256> kCrc16 = [] {
-  std::array<std::uint16_t, 256> table{};
-  for (unsigned i = 0; i < table.size(); ++i) {
-    unsigned crc = i << 8;
-    for (int bit = 0; bit < 8; ++bit) crc = crc & 0x8000 ? (crc << 1) ^ 0x1021 : crc << 1;
-    table[i] = static_cast<std::uint16_t>(crc);
-  }
-  return table;
-}();
-
 constexpr std::size_t kMostNodes = 4096, kMostInDoubt = 64;
-
-bool is_range(long long begin, long long end) { return begin >= 0 && begin <= end && end < kSlots; }
 
 }  // namespace
 
@@ -33,7 +18,10 @@ int slot_of(std::string_view key) {
     if (close != key.npos && close > open + 1) key = key.substr(open + 1, close - open - 1);
   }
   unsigned crc = 0;
-  for (const char c : key) crc = (crc << 8 & 0xffff) ^ kCrc16[(crc >> 8 ^ static_cast<unsigned char>(c)) & 0xff];
+  for (const char c : key) {
+    crc ^= static_cast<unsigned>(static_cast<unsigned char>(c)) << 8;
+    for (int bit = 0; bit < 8; ++bit) crc = (crc << 1 ^ (crc & 0x8000 ? 0x1021 : 0)) & 0xffff;
+  }
   return static_cast<int>(crc % kSlots);
 }
 
@@ -79,12 +67,8 @@ Result<void> SlotMap::read(const Reply& slots, const Host& asked, bool by_name) 
 
 // {name, port, id, {field, value …}}, the last since Redis 7. None: it has no usable name.
 std::optional<SlotMap::Node> SlotMap::read_node(const Reply& node, const Host& asked, bool by_name) {
-  std::string name = node.at(0).as_text(), announced;
+  std::string name = node.at(0).as_text(), announced = node.at(3).value_of("hostname").as_text();
   const auto port = node.at(1).as_number().value_or(0);
-  const Reply& more = node.at(3);
-  for (std::size_t i = 0; i + 1 < more.elements.size(); i += 2) {
-    if (more.at(i).as_text() == "hostname") announced = more.at(i + 1).as_text();
-  }
   if (name == "?") return {};
   if (name.empty()) name = asked.name;
   if (!can_be_node(name, port) || !can_be_node(announced, port)) return {};
@@ -99,7 +83,8 @@ Result<SlotMap::Known> SlotMap::read_ranges(const Reply& slots, const Host& aske
   Known known;
   for (const Reply& range : slots.elements) {
     const auto begin = range.at(0).as_number().value_or(-1), end = range.at(1).as_number().value_or(-1);
-    if (!is_range(begin, end) || range.elements.size() < 3 || known.nodes.size() > kMostNodes) return unexpected;
+    const bool is_range = begin >= 0 && begin <= end && end < kSlots;
+    if (!is_range || range.elements.size() < 3 || known.nodes.size() > kMostNodes) return unexpected;
     std::uint16_t master = 0;
     for (std::size_t i = 2; i < range.elements.size(); ++i) {
       known.sharded = known.sharded || range.at(i).elements.size() > 3;

@@ -3,11 +3,9 @@
 #pragma once
 
 #include <array>
-#include <cstdint>
 
 #include "redis/connection.h"
 #include "redis/reply.h"
-#include "redis/url.h"
 
 namespace rlock::redis {
 

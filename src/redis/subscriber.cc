@@ -5,9 +5,7 @@
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
 
-#include <algorithm>
 #include <system_error>
-#include <utility>
 
 #include "base/log.h"
 #include "base/text.h"
@@ -43,7 +41,7 @@ Result<Connection*> Subscriber::connection_for(std::string_view channel, const U
   for (Connection& connection : connections_) {
     if (!slot || connection.node() == owner) return &connection;
   }
-  connections_.push_back(RLOCK_TRY(redis::connect_again(address_, slot, until)));
+  connections_.push_back(RLOCK_TRY(redis::connect(address_, slot, until, true)));
   all_.reset();
   return &connections_.back();
 }
@@ -60,13 +58,9 @@ Result<bool> Subscriber::subscribe(std::string_view channel, const Until& until)
     address_.slots->moved(*moved, connection.node());
     return false;
   }
-  if (reply.is(Reply::Kind::error)) {
-    return std::unexpected(
-        with_login(server_error(reply.text), address_.server).in(escaped(address_.display()) + ": SUBSCRIBE"));
-  }
-  if (!reply.at(0).as_text().ends_with("subscribe")) {
-    return fail(Error::Code::protocol, escaped(address_.display()) + ": SUBSCRIBE was not confirmed");
-  }
+  const auto message = read(reply);
+  if (!message) return std::unexpected(Error(message.error()).in(escaped(address_.display())));
+  if (*message) return fail(Error::Code::protocol, escaped(address_.display()) + ": SUBSCRIBE was not confirmed");
   return true;
 }
 
@@ -74,7 +68,15 @@ Result<void> Subscriber::also(std::string_view channel, const Until& until) {
   return ask(*RLOCK_TRY(connection_for(channel, until)), channel, until);
 }
 
+Result<void> Subscriber::no_longer(std::string_view channel, const Until& until) {
+  dropped_.emplace(channel);
+  const std::string_view command = sharded() ? "SUNSUBSCRIBE" : "UNSUBSCRIBE";
+  return RLOCK_TRY(connection_for(channel, until))->send({command, channel}, until);
+}
+
 Result<std::optional<Message>> Subscriber::read(const Reply& reply) {
+  // Without that right, some messages come for nothing.
+  if (reply.is(Reply::Kind::error) && !dropped_.empty() && reply.text.contains("unsubscribe")) return std::nullopt;
   if (reply.is(Reply::Kind::error)) {
     Error error = with_login(server_error(reply.text), address_.server);
     if (address_.slots && read_redirection(reply.text)) error = {Error::Code::unavailable, "the channel has moved"};
@@ -83,6 +85,7 @@ Result<std::optional<Message>> Subscriber::read(const Reply& reply) {
   }
   const std::string what = reply.at(0).as_text();
   if (what == "subscribe" || what == "ssubscribe") return std::nullopt;
+  if (what.ends_with("unsubscribe") && dropped_.erase(reply.at(1).as_text()) > 0) return std::nullopt;
   if (what == "sunsubscribe" && address_.slots) {
     address_.slots->set_stale();
     return fail(Error::Code::unavailable, "the channel has moved to another server");
@@ -106,9 +109,7 @@ Result<int> Subscriber::watched() {
 Result<std::optional<Message>> Subscriber::wait(const Until& until) {
   for (;;) {
     // Checked first, because a server may send messages without a pause.
-    if (wait_for(-1, 0, until.at_most(0ms)) == WaitEnd::interrupted) {
-      return fail(Error::Code::interrupted, "interrupted");
-    }
+    if (wait_for(-1, 0, until.at_most(0ms)) == WaitEnd::interrupted) return interrupted();
     if (until.over()) return std::nullopt;
     bool more = false;
     for (Connection& connection : connections_) {
@@ -117,9 +118,7 @@ Result<std::optional<Message>> Subscriber::wait(const Until& until) {
       if (!message || *message) return message;
       more = more || reply;
     }
-    if (!more && wait_for(RLOCK_TRY(watched()), POLLIN, until) == WaitEnd::interrupted) {
-      return fail(Error::Code::interrupted, "interrupted");
-    }
+    if (!more && wait_for(RLOCK_TRY(watched()), POLLIN, until) == WaitEnd::interrupted) return interrupted();
   }
 }
 
@@ -155,17 +154,13 @@ void Listener::work(std::size_t which) {
   }
 }
 
-Result<Subscriber> Listener::open(const Address& address, const Until& until) const {
-  auto subscriber = RLOCK_TRY(Subscriber::open(address, channels_.front(), until.at_most(connect_)));
-  for (std::size_t i = 1; i < channels_.size(); ++i) {
-    RLOCK_TRY(subscriber.also(channels_[i], until.at_most(connect_)));
-  }
-  return subscriber;
-}
-
 bool Listener::listen(std::size_t which) {
   const Until forever{TimePoint::max(), stop_.get()};
-  auto subscriber = open(addresses_[which], forever);
+  const auto limit = [&] { return forever.at_most(connect_); };
+  auto subscriber = Subscriber::open(addresses_[which], channels_.front(), limit());
+  for (std::size_t i = 1; subscriber && i < channels_.size(); ++i) {
+    if (auto also = subscriber->also(channels_[i], limit()); !also) subscriber = std::unexpected(also.error());
+  }
   if (!subscriber) {
     log::debug(name_ + ": cannot listen: " + subscriber.error().message);
     return may_pass(subscriber.error());

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <list>
+#include <set>
 #include <thread>
 
 #include "redis/address.h"
@@ -17,7 +18,7 @@ struct Message {
 class Subscriber {
  public:
   // Connects, subscribes to `channel` and waits for the confirmation, so that later messages are received. Errors:
-  // those of redis::connect_again and server_error; `denied` is about the channel. REQUIRES: the server has served this
+  // those of redis::connect and server_error; `denied` is about the channel. REQUIRES: the server has served this
   // address before.
   static Result<Subscriber> open(const Address& address, std::string_view channel, const Until& until);
 
@@ -25,14 +26,11 @@ class Subscriber {
   const std::string& server() const { return connections_.front().server(); }
 
   // Subscribes to another channel, without waiting for the confirmation. Errors: unavailable, interrupted; those of
-  // redis::connect_again if another server of a cluster keeps it.
+  // redis::connect if another server of a cluster keeps it.
   Result<void> also(std::string_view channel, const Until& until);
 
-  // As Connections::leave(), after which this object is only good to be destroyed.
-  void leave() {
-    for (Connection& one : connections_) one.release();
-    all_.reset();
-  }
+  // The same to listen to it no longer. Messages that are on their way still come.
+  Result<void> no_longer(std::string_view channel, const Until& until);
 
   // Waits for a message; none: `until` is over, even if messages wait to be read. Errors: unavailable (a connection is
   // lost, or a channel has moved to another server: open a new subscriber), interrupted, protocol; those of
@@ -53,8 +51,9 @@ class Subscriber {
   Result<int> watched();
 
   Address address_;
-  std::list<Connection> connections_;  // one; in a cluster, one for each server
-  UniqueFd all_;                       // an epoll(7) of several
+  std::list<Connection> connections_;           // one; in a cluster, one for each server
+  UniqueFd all_;                                // an epoll(7) of several
+  std::set<std::string, std::less<>> dropped_;  // by no_longer(), which is not confirmed yet
 };
 
 // Threads that listen on channels, one for each of several addresses, until this object is destroyed. If it is not
@@ -76,7 +75,6 @@ class Listener {
  private:
   Listener() = default;
   void work(std::size_t which);
-  Result<Subscriber> open(const Address& address, const Until& until) const;
   // False: there is no point in trying again.
   bool listen(std::size_t which);
 

@@ -11,8 +11,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <cctype>
-#include <cerrno>
 #include <cstdint>
 #include <cstdlib>
 
@@ -158,126 +156,114 @@ bool is_address(const std::string& host) {
   return inet_pton(AF_INET, host.c_str(), bytes) == 1 || inet_pton(AF_INET6, host.c_str(), bytes) == 1;
 }
 
-// Requires a certificate for `host`, and tells the server which of its hosts is meant (SNI, RFC 6066 §3).
-bool expect_host(SSL* ssl, std::string host) {
-  host = host.substr(0, host.find('%'));  // of an IPv6 address with a zone
+// As certificates have it: without the zone of an IPv6 address, and without the dot that ends a whole name in DNS.
+std::string name_in_certificates(std::string host) {
+  host = host.substr(0, host.find('%'));
+  if (host.ends_with('.')) host.pop_back();
+  return host;
+}
+
+// Requires a certificate for `host`, and tells the server which of its hosts is meant (SNI, RFC 6066 §3). OpenSSL would
+// accept any certificate for an empty name, and those of all hosts in a domain for one that starts with a dot.
+bool expect_host(SSL* ssl, const std::string& host) {
+  if (host.empty() || host.starts_with('.')) return false;
   if (is_address(host)) return X509_VERIFY_PARAM_set1_ip_asc(SSL_get0_param(ssl), host.c_str()) == 1;
-  SSL_set_hostflags(ssl, X509_CHECK_FLAG_NO_PARTIAL_WILDCARDS);
+  SSL_set_hostflags(ssl, X509_CHECK_FLAG_NO_PARTIAL_WILDCARDS | X509_CHECK_FLAG_NEVER_CHECK_SUBJECT);
   return SSL_set1_host(ssl, host.c_str()) == 1 && SSL_set_tlsext_host_name(ssl, host.c_str()) == 1;
+}
+
+// TLS 1.2 has only the second alert for this, which may also mean something else.
+bool wants_certificate(int reason) {
+  return reason == SSL_R_TLSV13_ALERT_CERTIFICATE_REQUIRED || reason == SSL_R_SSLV3_ALERT_HANDSHAKE_FAILURE;
 }
 
 }  // namespace
 
-struct Tls::Session {
-  Session(int socket, Context made) : fd(socket), context(std::move(made)), ssl(SSL_new(context.get()), SSL_free) {}
+void Tls::Free::operator()(ssl_st* ssl) const { SSL_free(ssl); }
 
-  int fd;
-  Context context;
-  std::unique_ptr<SSL, decltype(&SSL_free)> ssl;
-
-  // Calls `step`, which returns what OpenSSL's functions return, until it succeeds or fails for good.
-  template <class Step>
-  Result<int> until_done(Step step, const Until& until, std::string_view late) {
-    for (;;) {
-      ERR_clear_error();
-      const int result = step();
-      if (result > 0) return result;
-      const int why = SSL_get_error(ssl.get(), result);
-      if (why != SSL_ERROR_WANT_READ && why != SSL_ERROR_WANT_WRITE) return std::unexpected(failure(why));
-      switch (wait_for(fd, why == SSL_ERROR_WANT_READ ? POLLIN : POLLOUT, until)) {
-        case WaitEnd::ready: break;
-        case WaitEnd::interrupted: return fail(Code::interrupted, "interrupted");
-        case WaitEnd::deadline: return fail(Code::unavailable, std::string(late));
-      }
-    }
+template <class Call>
+Result<Attempt> Tls::attempt(Call call) const {
+  ERR_clear_error();
+  const int result = call(ssl_.get());
+  if (result > 0) return Attempt{.bytes = static_cast<std::size_t>(result)};
+  switch (const int why = SSL_get_error(ssl_.get(), result)) {
+    case SSL_ERROR_WANT_READ: return Attempt{.waits_for = POLLIN};
+    case SSL_ERROR_WANT_WRITE: return Attempt{.waits_for = POLLOUT};
+    default: return std::unexpected(failure(why));
   }
+}
 
-  // Has a branch for each of OpenSSL's errors. REQUIRES: errno is that of the failed call.
-  Error failure(int why) const {
-    const int number = errno;
-    if (why == SSL_ERROR_ZERO_RETURN) return {Code::unavailable, kClosed};
-    const unsigned long error = ERR_peek_error();
-    const bool said_nothing = why == SSL_ERROR_SYSCALL && error == 0;
-    if (said_nothing) return {Code::unavailable, number == 0 ? kClosed : "TLS: " + errno_text(number)};
-    if (const long verified = SSL_get_verify_result(ssl.get());
-        verified != X509_V_OK && ERR_GET_REASON(error) == SSL_R_CERTIFICATE_VERIFY_FAILED) {
-      return not_trusted(verified);
-    }
-    const int reason = ERR_GET_LIB(error) == ERR_LIB_SSL ? ERR_GET_REASON(error) : 0;
-    const std::string said = first_error();
-    if (reason == SSL_R_UNEXPECTED_EOF_WHILE_READING) return {Code::unavailable, kClosed};
-    if (reason == SSL_R_WRONG_VERSION_NUMBER) {
-      return {Code::unavailable,
-              "TLS: the server does not speak it on this port; write redis:// for a server without TLS"};
-    }
-    if (wants_certificate(reason) && !SSL_get_certificate(ssl.get())) {
-      return {Code::untrusted, "TLS: the server requires a client certificate; give one (--tls-cert, --tls-key)"};
-    }
-    const bool refused = reason >= SSL_AD_REASON_OFFSET;  // an alert (RFC 8446 §6.2)
-    return {refused ? Code::untrusted : Code::unavailable, (refused ? "TLS: the server refused us: " : "TLS: ") + said};
+Error Tls::failure(int why) const {
+  const int number = errno;
+  if (why == SSL_ERROR_ZERO_RETURN) return {Code::unavailable, kClosed};
+  const unsigned long error = ERR_peek_error();
+  const bool said_nothing = why == SSL_ERROR_SYSCALL && error == 0;
+  if (said_nothing) return {Code::unavailable, number == 0 ? kClosed : "TLS: " + errno_text(number)};
+  if (const long verified = SSL_get_verify_result(ssl_.get());
+      verified != X509_V_OK && ERR_GET_REASON(error) == SSL_R_CERTIFICATE_VERIFY_FAILED) {
+    return not_trusted(verified);
   }
-
-  // TLS 1.2 has only the second alert for this, which may also mean something else.
-  static bool wants_certificate(int reason) {
-    return reason == SSL_R_TLSV13_ALERT_CERTIFICATE_REQUIRED || reason == SSL_R_SSLV3_ALERT_HANDSHAKE_FAILURE;
+  const int reason = ERR_GET_LIB(error) == ERR_LIB_SSL ? ERR_GET_REASON(error) : 0;
+  const std::string said = first_error();
+  if (reason == SSL_R_UNEXPECTED_EOF_WHILE_READING) return {Code::unavailable, kClosed};
+  if (reason == SSL_R_WRONG_VERSION_NUMBER) {
+    return {Code::unavailable,
+            "TLS: the server does not speak it on this port; write redis:// for a server without TLS"};
   }
-
-  static Error not_trusted(long verified) {
-    ERR_clear_error();
-    std::string advice;
-    switch (verified) {
-      case X509_V_ERR_UNABLE_TO_GET_ISSUER_CERT_LOCALLY:
-      case X509_V_ERR_SELF_SIGNED_CERT_IN_CHAIN:
-      case X509_V_ERR_DEPTH_ZERO_SELF_SIGNED_CERT:
-      case X509_V_ERR_UNABLE_TO_VERIFY_LEAF_SIGNATURE:
-        advice = "; name the authority that has signed it (--tls-ca)";
-        break;
-      case X509_V_ERR_HOSTNAME_MISMATCH:
-      case X509_V_ERR_IP_ADDRESS_MISMATCH: advice = "; use one of the names in the certificate as the address"; break;
-      default: break;
-    }
-    return {Code::untrusted, std::string("TLS: the server's certificate is not trusted: ") +
-                                 X509_verify_cert_error_string(verified) + advice};
+  if (wants_certificate(reason) && !SSL_get_certificate(ssl_.get())) {
+    return {Code::untrusted, "TLS: the server requires a client certificate; give one (--tls-cert, --tls-key)"};
   }
-};
+  const bool refused = reason >= SSL_AD_REASON_OFFSET;  // an alert (RFC 8446 §6.2)
+  return {refused ? Code::untrusted : Code::unavailable, (refused ? "TLS: the server refused us: " : "TLS: ") + said};
+}
 
-Tls::Tls(std::unique_ptr<Session> session) : session_(std::move(session)) {}
-Tls::~Tls() = default;
+Error Tls::not_trusted(long verified) const {
+  ERR_clear_error();
+  std::string advice;
+  switch (verified) {
+    case X509_V_ERR_UNABLE_TO_GET_ISSUER_CERT_LOCALLY:
+    case X509_V_ERR_SELF_SIGNED_CERT_IN_CHAIN:
+    case X509_V_ERR_DEPTH_ZERO_SELF_SIGNED_CERT:
+    case X509_V_ERR_UNABLE_TO_VERIFY_LEAF_SIGNATURE:
+      advice = "; name the authority that has signed it (--tls-ca)";
+      break;
+    case X509_V_ERR_HOSTNAME_MISMATCH:
+    case X509_V_ERR_IP_ADDRESS_MISMATCH:
+      advice =
+          "; use one of the names in it (subject alternative names) as the address, or behind a tunnel, name it "
+          "(--tls-server-name)";
+      break;
+    default: break;
+  }
+  return {Code::untrusted, std::string("TLS: the server's certificate is not trusted: ") +
+                               X509_verify_cert_error_string(verified) + advice};
+}
 
-Result<std::unique_ptr<Tls>> Tls::connect(int fd, const TlsSettings& settings, const std::string& host,
-                                          const Until& until) {
-  auto session = std::make_unique<Session>(fd, RLOCK_TRY(make_context(settings)));
-  SSL* ssl = session->ssl.get();
+Result<Tls> Tls::make(int fd, const TlsSettings& settings, const std::string& host) {
+  const std::string& meant = settings.server_name.empty() ? host : settings.server_name;
+  const Context context = RLOCK_TRY(make_context(settings));
+  Tls tls(name_in_certificates(meant), SSL_new(context.get()));
+  SSL* ssl = tls.ssl_.get();
   BIO* bio = ssl ? socket_bio(fd) : nullptr;
   if (!bio) return fail(Code::system, "TLS: " + first_error());
   SSL_set_bio(ssl, bio, bio);
-  if (!expect_host(ssl, host)) return fail(Code::config, "TLS: " + escaped(host) + " is not a host name");
-  (void)RLOCK_TRY(session->until_done(
-      [&] { return SSL_connect(ssl); }, until,
-      "TLS: the server did not answer in time; if it does not use TLS on this port, write redis://"));
-  return std::unique_ptr<Tls>(new Tls(std::move(session)));
+  if (!expect_host(ssl, tls.host_)) return fail(Code::config, "TLS: " + in_quotes(meant) + " is not a host name");
+  return tls;
 }
 
-Result<void> Tls::check_idle() {
-  // Reads messages of TLS itself, such as session tickets, which come unasked.
-  ERR_clear_error();
+Result<Attempt> Tls::handshake() const { return attempt(SSL_connect); }
+
+Result<Attempt> Tls::send(std::string_view bytes) const {
+  return attempt([&](SSL* ssl) { return SSL_write(ssl, bytes.data(), static_cast<int>(bytes.size())); });
+}
+
+Result<Attempt> Tls::receive(std::span<char> buffer) const {
+  return attempt([&](SSL* ssl) { return SSL_read(ssl, buffer.data(), static_cast<int>(buffer.size())); });
+}
+
+Result<Attempt> Tls::peek() const {
   char byte;
-  const int got = SSL_peek(session_->ssl.get(), &byte, 1);
-  if (got > 0) return fail(Code::protocol, "the server sent more than it was asked for");
-  const int why = SSL_get_error(session_->ssl.get(), got);
-  if (why == SSL_ERROR_WANT_READ || why == SSL_ERROR_WANT_WRITE) return {};
-  return std::unexpected(session_->failure(why));
-}
-
-Result<void> Tls::send(std::string_view bytes, const Until& until) {
-  const auto write = [&] { return SSL_write(session_->ssl.get(), bytes.data(), static_cast<int>(bytes.size())); };
-  (void)RLOCK_TRY(session_->until_done(write, until, "the server accepted no data in time"));
-  return {};
-}
-
-Result<std::size_t> Tls::receive(std::span<char> buffer, const Until& until) {
-  const auto read = [&] { return SSL_read(session_->ssl.get(), buffer.data(), static_cast<int>(buffer.size())); };
-  return static_cast<std::size_t>(RLOCK_TRY(session_->until_done(read, until, "no answer in time")));
+  return attempt([&](SSL* ssl) { return SSL_peek(ssl, &byte, 1); });
 }
 
 std::optional<CertificateLife> Tls::certificate_lasts() const {
@@ -288,9 +274,9 @@ std::optional<CertificateLife> Tls::certificate_lasts() const {
     const milliseconds lasts = std::chrono::days(days) + std::chrono::seconds(seconds);
     if (!shortest || lasts < shortest->lasts) shortest = {lasts, of_authority};
   };
-  look_at(SSL_get0_peer_certificate(session_->ssl.get()), false);
+  look_at(SSL_get0_peer_certificate(ssl_.get()), false);
   // The server's own is the first. Without verification (--tls-insecure), there is no chain.
-  const STACK_OF(X509)* const chain = SSL_get0_verified_chain(session_->ssl.get());
+  const STACK_OF(X509)* const chain = SSL_get0_verified_chain(ssl_.get());
   for (int i = 1; i < sk_X509_num(chain); ++i) look_at(sk_X509_value(chain, i), true);
   return shortest;
 }

@@ -2,16 +2,18 @@
 // TLS over a connected socket, with OpenSSL 3.
 //
 // Before anything else is sent, the server's certificate is verified: its chain (RFC 5280 §6), and its name, which must
-// match the host of the address (RFC 9525); for an IP address, the certificate must contain that address. TLS 1.2 or
-// later. OpenSSL is not used in a process without such a connection. A forked process inherits the session; only one of
-// the two may go on with it, and the other one closes its copy without telling the server.
+// match the host of the address, or TlsSettings::server_name (RFC 9525, so the common name of its subject does not
+// count); for an IP address, the certificate must contain that address. TLS 1.2 or later. OpenSSL is not used in a
+// process without such a connection. A forked process inherits the session; only one of the two may go on with it, and
+// the other one closes its copy without telling the server.
 #pragma once
 
 #include <memory>
-#include <optional>
 #include <span>
 
-#include "base/wait.h"
+#include "base/clock.h"
+
+struct ssl_st;
 
 namespace rlock::redis {
 
@@ -19,6 +21,7 @@ struct TlsSettings {
   std::string ca;                // file or folder (as made by c_rehash(1)) of trusted authorities; empty: the system's
   std::string certificate, key;  // our own, PEM files; empty: none, or the key is in the certificate's file
   bool insecure = false;         // trust any server
+  std::string server_name;       // that of the certificate; empty: the host of the address
 };
 
 // How long all certificates of a verified chain will still be valid, by our clock; negative: one has expired. The one
@@ -28,32 +31,45 @@ struct CertificateLife {
   bool of_authority = false;
 };
 
+// What an attempt to send or receive came to: so many bytes, or the event (poll(2)) that it has to wait for.
+struct Attempt {
+  std::size_t bytes = 0;
+  short waits_for = 0;
+};
+
 class Tls {
  public:
-  // The handshake with a server that must be `host`. Reads the files each time, because they may have been renewed.
-  // Errors: untrusted (the server's certificate cannot be verified, or it refuses ours); unavailable (no answer in
-  // time, closed, no TLS); config (a file of the settings); interrupted; system. REQUIRES: `fd` is connected, does not
+  // For a server that must be `host`, or settings.server_name. Reads the files each time, because they may have been
+  // renewed. Errors: config (a file of the settings, or no host name); system. REQUIRES: `fd` is connected, does not
   // block, and lives as long as the result.
-  static Result<std::unique_ptr<Tls>> connect(int fd, const TlsSettings& settings, const std::string& host,
-                                              const Until& until);
-  Tls(const Tls&) = delete;
-  Tls& operator=(const Tls&) = delete;
-  ~Tls();
+  static Result<Tls> make(int fd, const TlsSettings& settings, const std::string& host);
 
-  // As those of Transport. Also untrusted, because with TLS 1.3 a server refuses our certificate only after the
-  // handshake; it has then read nothing.
-  Result<void> check_idle();
-  Result<void> send(std::string_view bytes, const Until& until);
-  Result<std::size_t> receive(std::span<char> buffer, const Until& until);
+  // Each is called again if it has to wait. The handshake comes first; peek() also reads messages of TLS itself, such
+  // as session tickets, which come unasked. Errors: untrusted (the server's certificate cannot be verified, or it
+  // refuses ours: with TLS 1.3 only after the handshake; it has then read nothing); unavailable (closed, no TLS).
+  Result<Attempt> handshake() const;
+  Result<Attempt> send(std::string_view bytes) const;
+  Result<Attempt> receive(std::span<char> buffer) const;
+  Result<Attempt> peek() const;
 
   // None: no date can be read.
   std::optional<CertificateLife> certificate_lasts() const;
 
  private:
-  struct Session;
-  explicit Tls(std::unique_ptr<Session> session);
+  struct Free {
+    void operator()(ssl_st* ssl) const;
+  };
 
-  std::unique_ptr<Session> session_;
+  Tls(std::string host, ssl_st* ssl) : host_(std::move(host)), ssl_(ssl) {}
+  // Calls one of OpenSSL's functions.
+  template <class Call>
+  Result<Attempt> attempt(Call call) const;
+  // Has a branch for each of OpenSSL's errors. REQUIRES: errno is that of the failed call.
+  Error failure(int why) const;
+  Error not_trusted(long verified) const;
+
+  std::string host_;
+  std::unique_ptr<ssl_st, Free> ssl_;
 };
 
 // The library and its version, for people.

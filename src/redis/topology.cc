@@ -1,11 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include "redis/topology.h"
 
-#include <algorithm>
-#include <map>
-#include <string>
-#include <utility>
-
 #include "base/text.h"
 #include "redis/server_error.h"
 
@@ -15,17 +10,7 @@ namespace {
 constexpr milliseconds kForOne = 1s;  // the limit for one Sentinel, or one server of a cluster
 constexpr int kMostTeachers = 2;      // to ask in one attempt, after an owner was lost
 
-Endpoint endpoint_at(Endpoint endpoint, const Host& host) {
-  endpoint.host = host.name;
-  endpoint.port = host.port;
-  return endpoint;
-}
-
-// The error with the server in front. No command of the caller was executed.
-std::unexpected<Error> named(const Endpoint& server, Error error) {
-  error.maybe_executed = false;
-  return std::unexpected(std::move(error).in(escaped(server.display())));
-}
+Error late() { return {Error::Code::unavailable, "no answer in time"}; }
 
 struct Answered {
   Connection connection;
@@ -35,13 +20,31 @@ struct Answered {
 // Connects to `server`, and asks all questions in one exchange.
 Result<Answered> ask(const Endpoint& server, const std::vector<Words>& questions, const Until& until) {
   Answered answered{RLOCK_TRY(Connection::open(server, until)), {}};
-  if (auto sent = answered.connection.send(questions, until); !sent) return named(server, std::move(sent).error());
+  if (auto sent = answered.connection.send(questions, until); !sent) return server.failed(std::move(sent).error());
   while (answered.replies.size() < questions.size()) {
     auto reply = answered.connection.receive(until);
-    if (!reply) return named(server, std::move(reply).error());
+    if (!reply) return server.failed(std::move(reply).error());
     answered.replies.push_back(*std::move(reply));
   }
   return answered;
+}
+
+// Asks one server after another, until `ask` returns true: the answer is enough. A silent one must leave time for the
+// others, and for `more` steps after that: each gets its share of the time, but at most a second. Returns the failures,
+// combined by both(). Errors: interrupted.
+template <class Ask>
+Result<std::optional<Error>> ask_each(const std::vector<Host>& hosts, int more, const Until& until, Ask ask) {
+  auto left = static_cast<int>(hosts.size()) + more;
+  std::optional<Error> failure;
+  for (const Host& host : hosts) {
+    if (until.over()) break;
+    Result<bool> enough = ask(host, until.share(left--).at_most(kForOne));
+    if (enough && *enough) break;
+    if (enough) continue;
+    if (enough.error().code == Error::Code::interrupted) return std::unexpected(std::move(enough).error());
+    failure = failure ? both(*failure, enough.error()) : std::move(enough).error();
+  }
+  return failure;
 }
 
 // "" if the reply to INFO does not say it.
@@ -51,47 +54,34 @@ std::string replication_id(const std::string& info) {
   return at == info.npos ? "" : info.substr(at + name.size(), 40);
 }
 
+// Since when, at the latest, the longest-connected replica has been connected. `list`: the reply to CLIENT LIST, which
+// has whole seconds. A server that ends being a replica disconnects its own ones (replicationUnsetMaster in Redis'
+// replication.c), so nothing has replaced its data through replication since then. The Sentinels cannot say that: they
+// ask for roles every 10 s.
+TimePoint linked_since(const std::string& list) {
+  constexpr std::string_view name = "age=";
+  constexpr long long most = std::chrono::seconds(std::chrono::years(1)).count();
+  long long age = 1;
+  for (const std::string& word : split(list, ' ')) {
+    if (word.starts_with(name)) age = std::max(age, whole_number(word.substr(name.size())).value_or(0));
+  }
+  return BootClock::now() - std::chrono::seconds(std::min(age, most) - 1);
+}
+
 Result<Connection> connect_to_master(const Address& address, const Until& until) {
   const Named found = RLOCK_TRY(find_master(address, until));
-  const Endpoint server = endpoint_at(address.server, found.master);
-  auto [connection, replies] = RLOCK_TRY(ask(server, {Words{"ROLE"}, Words{"INFO", "replication"}}, until));
+  const Endpoint server = address.server.at(found.master);
+  // In this order: if its data are replaced in between, its id is no longer that one.
+  const std::vector<Words> questions{{"ROLE"}, {"INFO", "replication"}, {"CLIENT", "LIST", "TYPE", "replica"}};
+  auto [connection, replies] = RLOCK_TRY(ask(server, questions, until));
   // The server may not be the master yet, or no longer. A user without the right to ask finds out by the first write.
   if (!replies[0].is(Reply::Kind::error) && replies[0].at(0).as_text() != "master") {
-    return named(server,
-                 {Error::Code::unavailable, "is a replica; the Sentinels are still in the middle of a failover"});
+    return server.failed(
+        {Error::Code::unavailable, "is a replica; the Sentinels are still in the middle of a failover"});
   }
-  connection.named = {!found.by_most, found.epoch, found.since, replication_id(replies[1].as_text())};
+  connection.named = {!found.by_most, found.epoch, linked_since(replies[2].as_text()),
+                      replication_id(replies[1].as_text())};
   return std::move(connection);
-}
-
-struct Answer {
-  Host master;
-  long long epoch = 0;
-  TimePoint since{};  // as in Named
-};
-
-// From a list of names and values; an empty reply if there is no such name.
-Reply value_of(const Reply& list, std::string_view name) {
-  for (std::size_t i = 0; i + 1 < list.elements.size(); i += 2) {
-    if (list.at(i).as_text() == name) return list.at(i + 1);
-  }
-  return {};
-}
-
-// `about`: the reply to SENTINEL MASTER, a list of names and values. `place`: host and port.
-Result<Answer> read_answer(const Reply& about, const Reply& place) {
-  const std::string host = place.at(0).as_text();
-  const long long port = place.at(1).as_number().value_or(0);
-  if (host.empty() || !can_be_node(host, port)) return fail(Error::Code::protocol, "the answer does not name a server");
-  const auto number = [&](std::string_view name) { return value_of(about, name).as_number().value_or(0); };
-  Answer answer{{host, static_cast<int>(port)}, number("config-epoch"), BootClock::now()};
-  // In the middle of a failover, it still tells about the old master.
-  const bool same = value_of(about, "ip").as_text() == host && number("port") == port;
-  constexpr long long most = std::chrono::milliseconds(std::chrono::years(1)).count();
-  if (same && value_of(about, "role-reported").as_text() == "master") {
-    answer.since -= milliseconds(std::clamp(number("role-reported-time"), 0LL, most));
-  }
-  return answer;
 }
 
 Error refusal(const std::string& text) {
@@ -106,24 +96,28 @@ Error refusal(const std::string& text) {
 // the old one, until all replicas have followed, which may take minutes; GET-MASTER-ADDR-BY-NAME names the new one from
 // the moment that it is promoted (sentinelGetCurrentMasterAddress in Redis' sentinel.c). The epoch is asked for first:
 // an older epoch with a newer address does no harm.
-Result<std::optional<Answer>> ask_sentinel(const Address& address, const Host& sentinel, const Until& until) {
-  Endpoint server = endpoint_at(address.sentinel, sentinel);
+Result<std::optional<Named>> ask_sentinel(const Address& address, const Host& sentinel, const Until& until) {
+  Endpoint server = address.sentinel.at(sentinel);
   server.tls = address.server.tls;
   const Words about{"SENTINEL", "MASTER", address.master}, place{"SENTINEL", "GET-MASTER-ADDR-BY-NAME", address.master};
   const auto [connection, replies] = RLOCK_TRY(ask(server, {about, place}, until));
   for (const Reply& reply : replies) {
     if (!reply.is(Reply::Kind::error)) continue;
     if (reply.text.contains("No such master")) return std::nullopt;
-    return named(server, with_login(refusal(reply.text), server));
+    return server.failed(with_login(refusal(reply.text), server));
   }
-  auto answer = read_answer(replies[0], replies[1]);
-  if (!answer) return named(server, std::move(answer).error());
-  return *answer;
+  const std::string host = replies[1].at(0).as_text();
+  const long long port = replies[1].at(1).as_number().value_or(0);
+  if (host.empty() || !can_be_node(host, port)) {
+    return server.failed({Error::Code::protocol, "the answer does not name a server"});
+  }
+  return Named{.master = {host, static_cast<int>(port)},
+               .epoch = replies[0].value_of("config-epoch").as_number().value_or(0)};
 }
 
 // Asks a server of a cluster who keeps which slot.
 Result<Connection> ask_node(const Address& address, const Host& node, const Until& until) {
-  const Endpoint server = endpoint_of(address, node);
+  const Endpoint server = address.server.at(node);
   auto [connection, replies] = RLOCK_TRY(ask(server, {Words{"CLUSTER", "SLOTS"}}, until));
   const Reply& slots = replies.front();
   if (slots.is(Reply::Kind::error)) {
@@ -132,10 +126,10 @@ Result<Connection> ask_node(const Address& address, const Host& node, const Unti
     if (is_withheld(error) && error.code != Error::Code::denied) error.code = Error::Code::config;
     if (error.code == Error::Code::config)
       error.message += "; it is not a cluster: write redis:// instead of redis+cluster://";
-    return named(server, std::move(error).in("CLUSTER SLOTS"));
+    return server.failed(std::move(error).in("CLUSTER SLOTS"));
   }
   auto read = address.slots->read(slots, node, address.server.tls.has_value());
-  if (!read) return named(server, std::move(read).error());
+  if (!read) return server.failed(std::move(read).error());
   address.server.audience->expect(address.slots->nodes(address.seeds).size());
   return std::move(connection);
 }
@@ -146,8 +140,7 @@ Result<Address> with_password(const Address& address, const Until& until) {
   Address known = address;
   auto& source = known.server.password_source;
   if (!source) return known;
-  known.server.password = RLOCK_TRY(source->read(until));
-  known.server.password->keep_from_children();  // another thread may fork before it is wiped
+  known.server.password = RLOCK_TRY(known.server.read_password(until));
   source.reset();
   return known;
 }
@@ -181,9 +174,9 @@ Result<Connection> connect_to_owner(const Address& unread, std::optional<int> sl
     const bool another = lost && owner != lost;
     // A server that is cut off from the others may name the lost one again.
     if (!lost || another) {
-      RLOCK_TRY(endpoint_of(address, *owner).may_get_password());
-      const Until first = until.at_most(rlock::until(until.deadline) / 2);
-      auto connection = Connection::open(endpoint_of(address, *owner), another ? until : first);
+      RLOCK_TRY(address.server.at(*owner).may_get_password());
+      const Until first = until.share(2);
+      auto connection = Connection::open(address.server.at(*owner), another ? until : first);
       if (connection || connection.error().code != Error::Code::unavailable) return connection;
       failure = std::move(connection).error();
     }
@@ -197,83 +190,61 @@ Result<Connection> connect_to_owner(const Address& unread, std::optional<int> sl
   return std::unexpected(std::move(failure));
 }
 
-// The error if no Sentinel has named a master; `unknown` of them do not know it.
-Error nobody_named(const Address& address, std::size_t unknown, std::optional<Error> failure) {
-  const std::string nobody = "no Sentinel knows a master " + in_quotes(address.master);
-  if (unknown == address.sentinels.size()) return {Error::Code::config, nobody};
-  if (!failure) failure = Error{Error::Code::unavailable, "no answer in time"};
-  return unknown == 0 ? *failure : both(*failure, {Error::Code::unavailable, nobody + " among those that answer"});
-}
-
 }  // namespace
 
-Result<Connection> connect(const Address& address, std::optional<int> slot, const Until& until) {
-  if (address.kind == Address::Kind::server) return Connection::open(address.server, until);
-  const bool cluster = address.kind == Address::Kind::cluster;
-  auto connection = cluster ? connect_to_owner(address, slot, until) : connect_to_master(address, until);
-  if (!connection) return std::unexpected(std::move(connection).error().in(escaped(address.display())));
-  return connection;
-}
-
-Result<Connection> connect_again(const Address& address, std::optional<int> slot, const Until& until) {
-  auto connection = connect(address, slot, until);
-  if (connection) return connection;
-  Error::Code& code = connection.error().code;
+Result<Connection> connect(const Address& address, std::optional<int> slot, const Until& until, bool again) {
   using enum Error::Code;
-  if (code == denied || code == untrusted || code == config) code = unavailable;
-  return connection;
+  const bool alone = address.kind == Address::Kind::server, cluster = address.kind == Address::Kind::cluster;
+  auto connection = alone     ? Connection::open(address.server, until)
+                    : cluster ? connect_to_owner(address, slot, until)
+                              : connect_to_master(address, until);
+  if (connection) return connection;
+  Error error = std::move(connection).error();
+  if (again && (error.code == denied || error.code == untrusted || error.code == config)) error.code = unavailable;
+  return std::unexpected(alone ? std::move(error) : std::move(error).in(escaped(address.display())));
 }
 
 Result<Named> find_master(const Address& address, const Until& until) {
-  std::vector<Answer> answers;
-  std::size_t unknown = 0, left = address.sentinels.size();
-  std::optional<Error> failure;
-  for (const Host& sentinel : address.silent->last(address.sentinels)) {
-    if (until.over()) break;
-    // A silent one must leave time for the others.
-    const milliseconds share = rlock::until(until.deadline) / static_cast<int>(left--);
-    auto answer = ask_sentinel(address, sentinel, until.at_most(std::min(kForOne, share)));
-    if (!answer && answer.error().code == Error::Code::interrupted) return std::unexpected(std::move(answer).error());
+  std::vector<Named> answers;
+  std::size_t unknown = 0;
+  const auto by_most = [&] { return 2 * answers.size() > address.sentinels.size(); };
+  const auto ask = [&](const Host& sentinel, const Until& end) -> Result<bool> {
+    const auto answer = ask_sentinel(address, sentinel, end);
     address.silent->note(sentinel, !answer && answer.error().code == Error::Code::unavailable);
-    if (!answer) {
-      failure = failure ? both(*failure, answer.error()) : std::move(answer).error();
-    } else if (!*answer) {
-      ++unknown;
+    if (const auto named = RLOCK_TRY(answer)) {
+      answers.push_back(*named);
     } else {
-      answers.push_back(std::move(**answer));
+      ++unknown;
     }
-    if (2 * answers.size() > address.sentinels.size()) break;
+    return by_most();
+  };
+  auto failure = RLOCK_TRY(ask_each(address.silent->last(address.sentinels), 0, until, ask));
+  if (answers.empty()) {
+    const std::string nobody = "no Sentinel knows a master " + in_quotes(address.master);
+    if (unknown == address.sentinels.size()) return fail(Error::Code::config, nobody);
+    const Error why = failure.value_or(late());
+    if (unknown == 0) return std::unexpected(why);
+    return std::unexpected(both(why, {Error::Code::unavailable, nobody + " among those that answer"}));
   }
-  if (answers.empty()) return std::unexpected(nobody_named(address, unknown, std::move(failure)));
   // From the latest failover that any of them knows; the others learn of it within a second.
-  const Answer& latest = *std::ranges::max_element(answers, {}, &Answer::epoch);
-  // A Sentinel that has slept through two failovers names the same master, as if nothing had happened in between.
-  const TimePoint since = std::ranges::max_element(answers, {}, &Answer::since)->since;
-  return Named{latest.master, 2 * answers.size() > address.sentinels.size(), latest.epoch, since};
+  Named latest = *std::ranges::max_element(answers, {}, &Named::epoch);
+  latest.by_most = by_most();
+  return latest;
 }
-
-Endpoint endpoint_of(const Address& address, const Host& node) { return endpoint_at(address.server, node); }
 
 Result<Connection> learn_slots(const Address& unread, const Until& until) {
   const Address address = RLOCK_TRY(with_password(unread, until));
-  const std::vector<Host> nodes = address.slots->nodes(address.seeds);
-  std::size_t left = nodes.size();
-  std::optional<Error> failure;
-  for (const Host& node : nodes) {
-    if (until.over()) break;
-    // A silent one must leave time for the others, and for the command.
-    const milliseconds share = rlock::until(until.deadline) / static_cast<int>(1 + left--);
-    if (auto may = endpoint_of(address, node).may_get_password(); !may) {
-      if (!failure) failure = std::move(may).error();
-      continue;
-    }
-    auto connection = ask_node(address, node, until.at_most(std::min(kForOne, share)));
-    if (connection) return connection;
-    Error& error = connection.error();
-    if (error.code == Error::Code::interrupted) return connection;
-    failure = failure ? both(*failure, error) : std::move(error);
-  }
-  return std::unexpected(failure.value_or(Error{Error::Code::unavailable, "no answer in time"}));
+  std::optional<Connection> taught;
+  std::optional<Error> forbidden;
+  const auto ask = [&](const Host& node, const Until& end) -> Result<bool> {
+    const auto may = address.server.at(node).may_get_password();
+    if (!may) forbidden = may.error();
+    if (may) taught = RLOCK_TRY(ask_node(address, node, end));
+    return taught.has_value();
+  };
+  const auto failure = RLOCK_TRY(ask_each(address.slots->nodes(address.seeds), 1, until, ask));
+  if (taught) return *std::move(taught);
+  return std::unexpected(failure.value_or(forbidden.value_or(late())));
 }
 
 }  // namespace rlock::redis

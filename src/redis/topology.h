@@ -12,19 +12,14 @@ namespace rlock::redis {
 // A connection to that server; in a cluster, to the one that keeps `slot`, or to any. Asks name servers and Sentinels
 // each time, because another server may have replaced it in a failover. Errors: those of Connection::open, find_master
 // and learn_slots; unavailable if the server that the Sentinels name says that it is a replica, or no server keeps the
-// slot.
-Result<Connection> connect(const Address& address, std::optional<int> slot, const Until& until);
-
-// The same for an address that was served before: a password, a right or a certificate that is refused now is probably
-// being changed on either side, so trying again may help. Errors: those of connect(), but unavailable instead of
-// denied, untrusted and config.
-Result<Connection> connect_again(const Address& address, std::optional<int> slot, const Until& until);
+// slot. `again`: the address was served before, so a password, a right or a certificate that is refused now is probably
+// being changed on either side: unavailable instead of denied, untrusted and config, because trying again may help.
+Result<Connection> connect(const Address& address, std::optional<int> slot, const Until& until, bool again);
 
 struct Named {
   Host master;
   bool by_most = false;  // more than half of the Sentinels have answered
   long long epoch = 0;   // of the failover by which it became the master
-  TimePoint since{};     // since when, at the latest, it has been the master; now if that is unknown
 };
 
 // Asks the Sentinels one after another, those that were silent last time at the end, until more than half of them have
@@ -34,9 +29,6 @@ struct Named {
 // later), untrusted, denied (all of them refuse us), config (all of them answer, and none knows the master),
 // interrupted. REQUIRES: an address with Sentinels.
 Result<Named> find_master(const Address& address, const Until& until);
-
-// A server of a cluster.
-Endpoint endpoint_of(const Address& address, const Host& node);
 
 // Asks the known servers and those of the address, one after another, until one says which server keeps which slot, and
 // notes that in address.slots. Each gets its share of the remaining time, but at most a second. Returns the connection

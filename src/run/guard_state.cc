@@ -1,21 +1,19 @@
 // SPDX-License-Identifier: MIT
 #include "run/guard_state.h"
 
+#include <linux/futex.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
-#include <unistd.h>
+#include <sys/syscall.h>
 
-#include <cerrno>
-#include <csignal>
-#include <cstring>
 #include <new>
-#include <utility>
 
-#include "base/process.h"
 #include "base/text.h"
 
 namespace rlock::run {
 namespace {
+
+constexpr milliseconds kTimeToTell = 200ms;  // it only takes that long if something has stopped or killed the command
 
 // A packet for sendmsg(2) and recvmsg(2), with room for one descriptor (unix(7), SCM_RIGHTS).
 struct Parcel {
@@ -42,25 +40,44 @@ Result<GuardState*> GuardState::map() {
   return new (page) GuardState;
 }
 
-void GuardState::Unmap::operator()(GuardState* shared) const { munmap(shared, sizeof *shared); }
+std::string GuardState::line_of(std::size_t variable, std::size_t hold) const {
+  const std::string_view text = late_variables_[variable];
+  const auto lines = split(text.substr(std::min(text.find('=') + 1, text.size())), '\n');
+  return hold < lines.size() ? lines[hold] : "";
+}
 
 lock::Slots GuardState::slots(std::size_t hold) const {
-  // A line for each hold, after NAME=.
-  const auto line = [&](std::size_t variable) -> std::string {
-    const std::string_view text = late_variables_[variable];
-    const auto lines = split(text.substr(std::min(text.find('=') + 1, text.size())), '\n');
-    return hold < lines.size() ? lines[hold] : "";
-  };
-  lock::Slots slots = lock::Slots::read(line(1), {});
-  if (!slots.numbers.empty()) slots.resources = split(line(2), ' ');
+  lock::Slots slots = lock::Slots::read(line_of(1, hold), {});
+  if (!slots.numbers.empty()) slots.resources = split(line_of(2, hold), ' ');
   return slots;
+}
+
+void GuardState::say_noted(int guards) {
+  noted_ += guards;
+  syscall(SYS_futex, &noted_, FUTEX_WAKE, 1, nullptr, nullptr, 0);
+}
+
+void GuardState::wait_until_noted() const {
+  for (int so_far; (so_far = noted_) < kGuards;) {
+    syscall(SYS_futex, &noted_, FUTEX_WAIT, so_far, nullptr, nullptr, 0);
+  }
+}
+
+void GuardState::note_pending(const HeldSignals& pending) {
+  pending_ = pending;
+  told_ = true;
+}
+
+bool GuardState::was_pending(int signal) const {
+  for (const Until until = Until{}.at_most(kTimeToTell); !told_ && !until.over();) wait_for(-1, 0, until.at_most(1ms));
+  return told_ && pending_.has(signal);
 }
 
 Promise GuardState::promise() const {
   for (;;) {
     const std::uint64_t number = promise_number_;
     const PromiseSlot& slot = promises_[number % 2];
-    const Promise promise{TimePoint(BootClock::duration(slot.sent_ns)), milliseconds(slot.shortened_by_ms)};
+    const Promise promise{slot.sent, slot.shortened_by};
     if (promise_number_ == number) return promise;
   }
 }
@@ -68,15 +85,15 @@ Promise GuardState::promise() const {
 void GuardState::set_promise(const Promise& promise) {
   const std::uint64_t number = promise_number_ + 1;
   PromiseSlot& slot = promises_[number % 2];
-  slot.sent_ns = promise.sent.time_since_epoch().count();
-  slot.shortened_by_ms = promise.shortened_by.count();
+  slot.sent = promise.sent;
+  slot.shortened_by = promise.shortened_by;
   promise_number_ = number;
 }
 
 // Never, once the tree is empty.
 TimePoint FrontendTimer::act_at(const GuardState& shared) const {
   if (shared.tree_empty) return TimePoint::max();
-  return Deadlines(timing_, shared.promise()).frontend_acts_at(shared.last_killing());
+  return Deadlines(timing_, shared.promise()).frontend_acts_at(shared.last_killing);
 }
 
 // The deadline may also move closer, and the monitor then sets the timer. It may do so just before the frontend does,
@@ -121,16 +138,21 @@ Received receive_packet(int socket, Packet& packet, UniqueFd* fd) {
   return Received::packet;
 }
 
-Result<FrontendLink> FrontendLink::open(const ForkedBy& frontend) {
-  FrontendLink link(frontend.pid, frontend.socket, frontend.timer, UniqueFd(open_process(frontend.pid)));
-  if (!link.process_ || link.is_dead()) return fail(Error::Code::system, "the frontend died");
-  return link;
+void FrontendLife::take(const Packet& packet) {
+  if (packet.kind == Packet::Kind::stopped) stopped_by_ = packet.number;
+  if (packet.kind == Packet::Kind::ready) ready_ = true;
 }
 
-bool FrontendLink::is_dead() const { return getppid() != pid_; }
+void FrontendLife::went(Sent sent) {
+  gone_ = sent == Sent::yes;
+  if (sent != Sent::no_room) ready_ = false;
+  if (sent == Sent::nobody_there) close();
+}
 
-void FrontendLink::refuse_more() const { shutdown(socket_, SHUT_RD); }
-
-void FrontendLink::wake() const { signal_process(process_.get(), SIGCONT); }
+FrontendLife::Rest FrontendLife::rest(bool begun, JobEnd::Kind end, bool killed) const {
+  if (!gone_ && !begun) return Rest::release;
+  if (end == JobEnd::Kind::none) return Rest::take_over;
+  return killed ? Rest::warn : Rest::nothing;
+}
 
 }  // namespace rlock::run

@@ -11,17 +11,24 @@
 
 #include "base/clock.h"
 #include "base/error.h"
-#include "base/unique_fd.h"
 #include "base/wait.h"
+#include "base/write_line.h"
 #include "run/life.h"
+#include "run/signals.h"
 #include "run/watchdog.h"
 #include "verbs/lease.h"
-#include "verbs/slots.h"
+#include "verbs/mode.h"
 
 namespace rlock::run {
 
 // The most locks that a job can have.
 inline constexpr std::size_t kMostHolds = 64;
+
+// The frontend and the monitor.
+inline constexpr int kGuards = 2;
+
+// How often a frontend that may be about to stop is woken again.
+inline constexpr milliseconds kWakeAgain = 20ms;
 
 // RLOCK_TOKEN, RLOCK_SLOT and RLOCK_RESOURCE.
 inline constexpr std::size_t kLateVariables = 3;
@@ -29,13 +36,11 @@ inline constexpr std::size_t kLongestVariable = 2048;
 
 // The page. The command shares it, too.
 struct GuardState {
-  static_assert(std::atomic<std::int64_t>::is_always_lock_free);
+  static_assert(std::atomic<TimePoint>::is_always_lock_free && std::atomic<milliseconds>::is_always_lock_free &&
+                std::atomic<JobEnd>::is_always_lock_free);
 
-  // Maps a page that all processes forked later share. Errors: system.
+  // Maps a page that all processes forked later share, for as long as they live. Errors: system.
   static Result<GuardState*> map();
-  struct Unmap {
-    void operator()(GuardState* shared) const;
-  };
 
   // What keeps the lock; both guards derive their deadlines from it. Set by the frontend before it sends `go`, then by
   // the monitor after each renewal, never by both at once. Readers always see both parts of the same promise and never
@@ -55,42 +60,51 @@ struct GuardState {
     variable[text.copy(variable, sizeof variable - 1)] = '\0';
   }
 
-  // The fencing token of a hold, "0" until it is known. Set by the frontend before it sends `go`. REQUIRES: hold <
-  // kMostHolds.
-  std::string token(std::size_t hold) const { return std::to_string(tokens_[hold]); }
-  void set_token(std::size_t hold, long long token) { tokens_[hold] = token; }
-
-  // The slots of a hold, as RLOCK_SLOT and RLOCK_RESOURCE say.
+  // The fencing token and the slots of a hold, as these variables say. REQUIRES: they are known.
+  std::string token(std::size_t hold) const { return line_of(0, hold); }
   lock::Slots slots(std::size_t hold) const;
 
   // When the monitor was last killing processes: it is alive, and has to continue if something does not die.
-  TimePoint last_killing() const { return TimePoint(BootClock::duration(killing_ns.load())); }
-  void set_last_killing(TimePoint now) { killing_ns = now.time_since_epoch().count(); }
+  std::atomic<TimePoint> last_killing{};
 
-  JobEnd end() const { return {end_kind.load(), end_value.load()}; }
-  void set_end(JobEnd end) {
-    end_value = end.value;
-    end_kind = end.kind;  // last, so that a reader who sees it sees the value, too
-  }
+  // Whether the frontend is stopped, or about to be, but the command is not.
+  bool frontend_stopped_alone() const { return frontend_stopped && stopped == 0; }
 
-  std::atomic<std::int64_t> killing_ns = 0;
+  // What the command missed: a signal that was pending for a guard when that had forked, and that the command's process
+  // did not find pending for itself. Exact, because that process executes nothing until both guards have noted what was
+  // pending for them, and have said `noted`.
+  void say_noted(int guards = 1);
+  void wait_until_noted() const;
+  // For the command's process.
+  void note_pending(const HeldSignals& pending);
+  // For a guard: whether the signal was pending for that process. Waits until it has noted it, unless it cannot.
+  bool was_pending(int signal) const;
+
   std::atomic<bool> begun = false;             // set by the monitor before the command may execute anything
+  std::atomic<bool> dismissed = false;         // set by a frontend that closes the socket because it needs no guards
   std::atomic<bool> tree_empty = false;        // set by the monitor, with proof
   std::atomic<pid_t> stopped = 0;              // the command or hook that Ctrl-Z or the like has stopped; 0 if none
   std::atomic<bool> frontend_stopped = false;  // it has stopped with the command, or is about to
   std::atomic<int> exec_errno = 0;             // set by the command's process if exec(2) failed
-  std::atomic<JobEnd::Kind> end_kind = JobEnd::Kind::none;
-  std::atomic<int> end_value = 0;
+  FileWriters file_writers = {};               // of the monitor
+  std::atomic<JobEnd> end{};                   // none: the monitor has not come to it
 
  private:
+  // A late variable has a line for each hold, after NAME=.
+  std::string line_of(std::size_t variable, std::size_t hold) const;
+
   struct PromiseSlot {
-    std::atomic<std::int64_t> sent_ns = INT64_MAX, shortened_by_ms = 0;
+    std::atomic<TimePoint> sent = TimePoint::max();
+    std::atomic<milliseconds> shortened_by{};
   };
   // The last promise is in the slot of its number modulo 2; the next one goes into the other slot.
   PromiseSlot promises_[2];
   std::atomic<std::uint64_t> promise_number_ = 0;
+  static_assert(sizeof(std::atomic<int>) == sizeof(int));  // for futex(2)
+  std::atomic<int> noted_ = 0;                             // by so many guards
+  std::atomic<bool> told_ = false;                         // pending_ is set
+  HeldSignals pending_;
   char why_[256] = "";
-  long long tokens_[kMostHolds] = {};
   char late_variables_[kLateVariables][kLongestVariable] = {};
 };
 
@@ -119,14 +133,16 @@ class FrontendTimer {
 // A message between the guards.
 struct Packet {
   enum class Kind {
-    ready,    // to the frontend: the command's process exists
+    ready,    // to the frontend: the command's process exists; number: its pid
     signal,   // to the monitor: the frontend has received this signal
     go,       // to a waiting monitor: we have the lock. Carries the connection; signals from before `ready` come first
     stopped,  // to the frontend: this signal has stopped the command, so stop, too
   };
   Kind kind = Kind::signal;
   int number = 0;
-  bool from_terminal = false;  // the command has received it, too, if it existed
+  bool reached = false;  // the command has received it, too, if it existed, unless the sender signals single processes
+  bool early = false;    // the frontend received it before the monitor existed, so the command's process knows better
+  pid_t sender = 0;
 };
 
 enum class Sent { yes, no_room, nobody_there };  // no_room: or any other temporary failure
@@ -137,39 +153,39 @@ enum class Received { packet, nothing, nobody_there };
 // Never waits. If the packet came with a descriptor, stores it in `fd`, if that is not null.
 Received receive_packet(int socket, Packet& packet, UniqueFd* fd = nullptr);
 
-// What a new monitor knows about the frontend that forked it.
-struct ForkedBy {
-  pid_t pid;
-  int socket;            // to it; not owned
-  FrontendTimer& timer;  // the frontend's
-  bool ahead;            // forked ahead of the lock, so `go` will come; false: the lock is there
-};
-
-// The frontend, seen from the monitor.
-class FrontendLink {
+// The frontend's part in the life of a job. Pure: it is told what was received and sent, and says what follows.
+class FrontendLife {
  public:
-  // Errors: system (the frontend has died).
-  static Result<FrontendLink> open(const ForkedBy& frontend);
+  // From the monitor.
+  void take(const Packet& packet);
+  // The monitor hears nothing more: it is ending, or dead.
+  void close() { closed_ = true; }
+  bool closed() const { return closed_; }
 
-  bool is_dead() const;
-  int died_fd() const { return process_.get(); }  // readable once it has died
-  int guard_socket() const { return socket_; }
+  // Whether the command is there, and was not started yet.
+  bool ready() const { return ready_; }
+  // The result of sending `go`; Sent::yes if the monitor has had the lock from the start.
+  void went(Sent sent);
+  // Whether the monitor has the lock.
+  bool gone() const { return gone_; }
 
-  void tell(Packet::Kind kind, int number = 0) const { send_packet(socket_, {kind, number}); }
-  // Makes sending fail for the frontend from now on.
-  void refuse_more() const;
-  // Sends SIGCONT, in case it is stopped.
-  void wake() const;
-  void move_timer(const GuardState& shared) const { timer_->move_on(shared); }
+  // The signal that has stopped the command, until we have stopped, too; 0 if none.
+  int stopped_by() const { return stopped_by_; }
+  void was_stopped() { stopped_by_ = 0; }
+
+  // What remains to be done once the monitor has died.
+  enum class Rest {
+    release,    // it had no lock, and started nothing: the lock is still ours
+    take_over,  // it left no result: nobody renews, and the rest of the tree has become ours
+    warn,       // it was killed when the tree was empty, perhaps before it released the lock
+    nothing,
+  };
+  // `begun`, `end`: as in the shared page. `killed`: the monitor died of a signal.
+  Rest rest(bool begun, JobEnd::Kind end, bool killed) const;
 
  private:
-  FrontendLink(pid_t pid, int socket, FrontendTimer& timer, UniqueFd process)
-      : pid_(pid), socket_(socket), timer_(&timer), process_(std::move(process)) {}
-
-  pid_t pid_;
-  int socket_;
-  FrontendTimer* timer_;
-  UniqueFd process_;
+  bool closed_ = false, ready_ = false, gone_ = false;
+  int stopped_by_ = 0;
 };
 
 }  // namespace rlock::run

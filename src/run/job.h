@@ -1,16 +1,20 @@
 // SPDX-License-Identifier: MIT
-// A command to run, its locks, and its options.
+// A command to run, its locks, and its options; and how the locks are released.
 #pragma once
 
 #include <functional>
 #include <optional>
+#include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/clock.h"
+#include "base/error.h"
+#include "lock/history.h"
 #include "lock/servers.h"
 #include "run/command.h"
-#include "run/inherited.h"
+#include "run/guard_state.h"
 #include "run/life.h"
 #include "verbs/lease.h"
 
@@ -70,5 +74,44 @@ struct JobContext {
   SignalBlock& signals;
   GuardState& shared;
 };
+
+// Why the lock counts as lost.
+struct Loss {
+  std::string why;
+  std::optional<std::size_t> hold;  // its index; none for all of them
+  bool ours = true;                 // it may still be ours, so it has to be released
+  std::string by = {};              // who has asked for it; "" if nobody
+
+  bool concerns(std::size_t index) const { return !hold || *hold == index; }
+};
+
+// The hold with that index for the history; `who` has held it since then. If one of several locks was lost, the others
+// were released because of that. If none was lost, `end` says how it ended.
+lock::PastHold past_of(std::span<const lock::Hold> holds, std::size_t index, const lock::HolderInfo& who,
+                       TimePoint since, const std::optional<Loss>& loss, std::string_view end);
+
+// Releases all locks of a job that was not started, and reports failures. `seen`: false if nobody is left to report to;
+// then it does so briefly and says nothing.
+void release_all(lock::Servers& client, const Job& job, bool seen);
+
+// Reports that the lock counts as lost. `what` is the message, with the consequence.
+void report_loss(const Job& job, GuardState& shared, const Loss& loss, const std::string& what);
+
+// The result of a job whose tree is empty.
+struct Outcome {
+  JobEnd end;
+  std::optional<TimePoint> begun;  // when it got the lock
+  std::optional<Loss> loss;        // if known
+  TimePoint keep_until{};          // by --min-hold
+  std::string left_behind{};       // LeftBehind::who
+  bool told_to_stop = false;       // Life::was_told_to_stop
+
+  int status() const { return loss ? kLost : end.status(); }
+  bool succeeded() const { return status() == 0; }
+};
+
+// Releases all its locks. A failure does not change how the job ended. But if a lock turns out to be somebody else's,
+// it was lost while the job ran; this is reported and returned.
+std::optional<Loss> give_back(const JobContext& context, const Outcome& outcome);
 
 }  // namespace rlock::run

@@ -8,9 +8,9 @@
 #include <span>
 
 #include "base/error.h"
-#include "base/unique_fd.h"
+#include "base/wait.h"
 #include "lock/servers.h"
-#include "run/inherited.h"
+#include "run/command.h"
 #include "run/signals.h"
 #include "verbs/lease.h"
 
@@ -21,24 +21,16 @@ namespace rlock::run {
 // system.
 Result<UniqueFd> watch_process(pid_t pid);
 
-class Keeper {
- public:
-  // Forks the keeper as a daemon (daemon(7)): in its own session, so that it survives its terminal; in the root folder;
-  // without what `inherited` and the standard streams have open; and without the variables by which CI systems would
-  // find and kill it. On return it is complete and already renews the lock, but waits for begin().
-  // Then it renews `holds` until `watched` is readable, somebody asks for the lock (lock::ask_to_stop), or a deadly
-  // signal comes; then it releases them and exits. `in_history` is the holder for the history; none if no history is
-  // written. Its messages go to syslog(3). Errors: system. REQUIRES: this process has one thread, and `signals` holds
-  // signals back.
-  static Result<Keeper> launch(std::span<const lock::Hold> holds, const lock::LeaseTiming& timing,
+// Forks the keeper as a daemon (daemon(7)): in its own session, so that it survives its terminal; in the root folder;
+// without what `inherited` and the standard streams have open; and without the variables by which CI systems would find
+// and kill it. On return it is complete and already renews the lock, but waits for a line on the returned pipe, which
+// hands the lock to it. If that is closed before, the keeper exits and does not touch the lock.
+// Then it renews `holds` until `watched` is readable, somebody asks for the lock (lock::ask_to_stop), or a deadly
+// signal comes; then it releases them and exits. `in_history` is the holder for the history; none if no history is
+// written. Its messages go to syslog(3). Errors: system. REQUIRES: this process has one thread, and `signals` holds
+// signals back.
+Result<UniqueFd> launch_keeper(std::span<const lock::Hold> holds, const lock::LeaseTiming& timing,
                                lock::Servers& client, const UniqueFd& watched, const Inherited& inherited,
-                               SignalBlock& signals, const std::optional<lock::HolderInfo>& in_history = {});
-
-  // Hands the lock to the keeper. If this object is destroyed before, the keeper exits and does not touch the lock.
-  void begin();
-
- private:
-  UniqueFd go_;
-};
+                               SignalBlock& signals, const std::optional<lock::HolderInfo>& in_history);
 
 }  // namespace rlock::run

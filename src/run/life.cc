@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: MIT
 #include "run/life.h"
 
-#include <algorithm>
-#include <cerrno>
 #include <csignal>
-#include <utility>
+
+#include "base/error.h"
 
 namespace rlock::run {
 namespace {
@@ -17,6 +16,20 @@ constexpr milliseconds kLastMoment = 50ms;
 // More signals than this before the command can receive them are a flood.
 constexpr std::size_t kMostHeldBack = 1000;
 
+// In the order of JobEnd::Kind. The command's own status or signal is added to the status.
+constexpr struct {
+  std::string_view word;
+  int status;
+} kEnds[] = {{"error", kInternal},
+             {"exited", 0},
+             {"signalled", 128},
+             {"lost", kLost},
+             {"timed-out", kTimedOut},
+             {"hook-failed", kConfig},
+             {"not-executable", kNotExecutable},
+             {"not-found", kNotFound},
+             {"error", kSystem}};
+
 bool stops(int signal) { return signal == SIGTSTP || signal == SIGTTIN || signal == SIGTTOU; }
 
 }  // namespace
@@ -26,6 +39,13 @@ bool JobEnd::is_unasked() const {
   return kind == Kind::exited ||
          (kind == Kind::signalled && std::ranges::find(kRequests, value) == std::end(kRequests));
 }
+
+int JobEnd::status() const {
+  const int own = kind == Kind::exited || kind == Kind::signalled ? value : 0;
+  return kEnds[static_cast<std::size_t>(kind)].status + own;
+}
+
+std::string_view word(JobEnd::Kind kind) { return kEnds[static_cast<std::size_t>(kind)].word; }
 
 // A row for each stage and a column for each event, in the order of the header. An empty field ignores the event.
 // clang-format off
@@ -66,14 +86,14 @@ void Life::apply(const LifeEvent& event) {
   if (rule) (this->*rule)(event);
 }
 
-Life::Actions Life::take_signal(int signal, bool ends, bool from_terminal, TimePoint now) {
+Life::Actions Life::take_signal(int signal, bool ends, bool reached, TimePoint now) {
   if (ends) note_request(now);
   if (stage_ == Stage::running) {
     told_to_stop_ = told_to_stop_ || ends;
-    if (!from_terminal) act(LifeAction::Kind::pass_on, signal);
+    if (!reached) act(LifeAction::Kind::pass_on, signal);
   } else if (ends) {
     apply({.kind = Kind::asked_to_end, .now = now, .signal = signal});
-  } else if (!from_terminal || (stage_ != Stage::preparing && stops(signal))) {
+  } else if (!reached || (stage_ != Stage::preparing && stops(signal))) {
     hold_back(signal);
   }
   return std::exchange(actions_, {});
@@ -149,7 +169,7 @@ void Life::call_off() {
 
 void Life::note_end(const LifeEvent& event) {
   command_ended_ = event.now;
-  command_killed_ = event.killed;
+  command_killed_ = event.end == JobEnd{JobEnd::Kind::signalled, SIGKILL};
 }
 
 void Life::end_of_command(const LifeEvent& event) {

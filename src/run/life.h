@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // The life of a job as a state machine. Pure: it takes events with their time, and returns the actions that the monitor
-// must perform (run/monitor.h).
+// must perform (run/monitor.cc).
 //
 // The stage says how far the job has come:
 //
@@ -56,26 +56,14 @@ struct JobEnd {
   Kind kind = Kind::none;
   int value = 0;
   bool operator==(const JobEnd&) const = default;
+  // The exit status of a job that has ended like this.
+  int status() const;
   // The command ended without being asked to, so its user does not expect that its other processes end as well.
   bool is_unasked() const;
 };
 
 // The word for programs, on --status-fd and in the history.
-constexpr std::string_view word(JobEnd::Kind kind) {
-  using Kind = JobEnd::Kind;
-  switch (kind) {
-    case Kind::exited: return "exited";
-    case Kind::signalled: return "signalled";
-    case Kind::lost: return "lost";
-    case Kind::timed_out: return "timed-out";
-    case Kind::hook_failed: return "hook-failed";
-    case Kind::not_found: return "not-found";
-    case Kind::not_executable: return "not-executable";
-    case Kind::system_refused:
-    case Kind::none: break;
-  }
-  return "error";
-}
+std::string_view word(JobEnd::Kind kind);
 
 // What to do with processes that the command leaves behind.
 enum class Leftovers {
@@ -100,7 +88,7 @@ struct LifeEvent {
   enum class Kind {
     go,             // we have the lock
     looked,         // everything that happened until now has been told
-    command_ended,  // end: how; killed: by SIGKILL
+    command_ended,  // end: how
     hook_ended,     // failed: it failed or could not be started
     left_behind,    // the command has ended, but processes of its tree live
     empty,          // the tree is empty
@@ -116,7 +104,6 @@ struct LifeEvent {
   Kind kind{};
   TimePoint now{};
   JobEnd end{};
-  bool killed = false;
   bool failed = false;
   int signal = 0;
 };
@@ -154,9 +141,9 @@ class Life {
   using Actions = std::vector<LifeAction>;
   Actions take(const LifeEvent& event);
 
-  // Takes a signal that has reached the frontend. `ends`: it asks the job to end. `from_terminal`: the command has
+  // Takes a signal that has reached the frontend. `ends`: it asks the job to end. `reached`: the command has
   // received it, too, if it existed.
-  Actions take_signal(int signal, bool ends, bool from_terminal, TimePoint now);
+  Actions take_signal(int signal, bool ends, bool reached, TimePoint now);
 
   // The event that is due at `now`, if any. After take() of it, call this again.
   std::optional<LifeEvent::Kind> due(TimePoint now, const Deadlines& deadlines) const;

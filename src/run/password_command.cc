@@ -2,19 +2,9 @@
 #include "run/password_command.h"
 
 #include <poll.h>
-#include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
-#include <unistd.h>
 
-#include <algorithm>
-#include <cerrno>
-#include <csignal>
-#include <optional>
-#include <span>
-#include <utility>
-
-#include "base/process.h"
 #include "base/text.h"
 
 namespace rlock::run {
@@ -27,14 +17,14 @@ std::unexpected<Error> no_password(const std::string& why) {
   return fail(Error::Code::config, "password command: " + why);
 }
 
-// Joins the command's group, and kills it if the thread that reads the password ends first, as when a signal ends
+// Joins the command's group, and kills it if the process that reads the password ends first, as when a signal ends
 // rlock.
 [[noreturn]] void become_watch(pid_t group, pid_t parent) {
-  hold_sigterm_back();
+  hold_all_signals_back();
   setpgid(0, group);
-  prctl(PR_SET_PDEATHSIG, SIGTERM);
-  close_fds(0);  // otherwise a reader of our output would wait for this process
-  if (getppid() == parent) wait_for_sigterm();
+  const UniqueFd reader = open_process(parent);
+  close_fds_but(reader.get());  // otherwise a reader of our output would wait for this process
+  if (reader && getppid() == parent) wait_for(reader.get(), POLLIN, Until{});
   kill(-group, SIGKILL);
   _exit(0);
 }
@@ -75,14 +65,7 @@ class Group {
 };
 
 Result<pid_t> start(const PasswordCommand& command, int output) {
-  const Program shell = Program::shell(command.text, command.environment);
-  const auto pid = spawn([&, parent = getpid()] {
-    die_with(parent);
-    setpgid(0, 0);
-    if (!point_at_null({STDIN_FILENO}) || dup2(output, STDOUT_FILENO) < 0 || !command.folder.enter()) _exit(125);
-    let_all_signals_through();
-    shell.exec();
-  });
+  const auto pid = start_shell(command.text, command.environment, command.folder, 0, output, nullptr);
   if (!pid) return no_password(pid.error().message);
   setpgid(*pid, *pid);  // as the child does, because either may come first
   return pid;
@@ -107,6 +90,58 @@ Result<std::size_t> read_all(int fd, std::span<char> out, const Until& until) {
     if (got > 0) length += static_cast<std::size_t>(got);
     if (got < 0 && errno != EINTR) return no_password("its output cannot be read: " + errno_text(errno));
   }
+}
+
+constexpr milliseconds kTimeForAgentToEnd = 1s;
+// An answer that nobody took in time may be used by the next who asks, this long after the first request.
+constexpr milliseconds kFresh = 15s;
+
+// Precedes a password, or the error message in its place.
+struct Head {
+  TimePoint asked;
+  bool has_password;
+};
+
+// A packet of a head and a text, for sendmsg(2) and recvmsg(2).
+struct Answer {
+  Answer(Head& head, const char* text, std::size_t size)
+      : parts{{&head, sizeof head}, {const_cast<char*>(text), size}} {
+    header.msg_iov = parts;
+    header.msg_iovlen = std::size(parts);
+  }
+
+  iovec parts[2];
+  msghdr header{};
+};
+
+// If nobody takes it, it is lost.
+void answer(int socket, TimePoint asked, const Result<Secret>& password) {
+  Head head{asked, password.has_value()};
+  const std::string_view text = password ? password->text() : std::string_view(password.error().message);
+  const Answer packet(head, text.data(), std::min(text.size(), Secret::kLongest));
+  sendmsg(socket, &packet.header, MSG_NOSIGNAL | MSG_DONTWAIT);
+}
+
+// All requests that come while the password is read get the same answer.
+[[noreturn]] void serve(const redis::PasswordSource& source, int socket, int needed) {
+  const Until end{TimePoint::max(), needed};
+  char request;
+  while (wait_for(socket, POLLIN, end) == WaitEnd::ready && recv(socket, &request, 1, MSG_DONTWAIT) == 1) {
+    const TimePoint asked = BootClock::now();
+    const auto password = source.read(end);
+    do {
+      answer(socket, asked, password);
+    } while (recv(socket, &request, 1, MSG_DONTWAIT) == 1);
+  }
+  _exit(0);
+}
+
+[[noreturn]] void become_agent(const redis::PasswordSource& source, int socket, int needed) {
+  setsid();
+  close_fds_but(socket, needed, STDERR_FILENO + 1);
+  point_at_null({STDIN_FILENO, STDOUT_FILENO});
+  if (Folder::current().leave()) serve(source, socket, needed);
+  _exit(1);
 }
 
 }  // namespace
@@ -135,73 +170,6 @@ Result<Secret> run_password_command(const PasswordCommand& command, const Until&
   }
   return password;
 }
-
-namespace {
-
-constexpr milliseconds kTimeForAgentToEnd = 1s;
-// An answer that nobody took in time may be used by the next who asks, this long after the first request.
-constexpr milliseconds kFresh = 15s;
-
-// Precedes a password, or the error message in its place.
-struct Head {
-  TimePoint asked;
-  bool has_password;
-};
-
-// A packet of a head and a text, for sendmsg(2) and recvmsg(2).
-struct Answer {
-  Answer(Head& head, const char* text, std::size_t size)
-      : parts{{&head, sizeof head}, {const_cast<char*>(text), size}} {
-    header.msg_iov = parts;
-    header.msg_iovlen = std::size(parts);
-  }
-
-  iovec parts[2];
-  msghdr header{};
-};
-
-void close_all_but(int one, int other) {
-  const auto [first, second] = std::minmax(one, other);
-  const auto close_between = [](int after, unsigned before) {
-    const auto from = static_cast<unsigned>(after) + 1;
-    if (from < before) close_fds(from, before - 1);
-  };
-  close_between(STDERR_FILENO, static_cast<unsigned>(first));
-  close_between(first, static_cast<unsigned>(second));
-  close_between(second, ~0u);
-}
-
-// If nobody takes it, it is lost.
-void answer(int socket, TimePoint asked, const Result<Secret>& password) {
-  Head head{asked, password.has_value()};
-  const std::string_view text = password ? password->text() : std::string_view(password.error().message);
-  const Answer packet(head, text.data(), std::min(text.size(), Secret::kLongest));
-  sendmsg(socket, &packet.header, MSG_NOSIGNAL | MSG_DONTWAIT);
-}
-
-// All requests that come while the password is read get the same answer.
-[[noreturn]] void serve(const redis::PasswordSource& source, int socket, int needed) {
-  const Until end{TimePoint::max(), needed};
-  char request;
-  while (wait_for(socket, POLLIN, end) == WaitEnd::ready && recv(socket, &request, 1, MSG_DONTWAIT) == 1) {
-    const TimePoint asked = BootClock::now();
-    const auto password = source.read(end);
-    do {
-      answer(socket, asked, password);
-    } while (recv(socket, &request, 1, MSG_DONTWAIT) == 1);
-  }
-  _exit(0);
-}
-
-[[noreturn]] void become_agent(const redis::PasswordSource& source, int socket, int needed) {
-  setsid();
-  close_all_but(socket, needed);
-  point_at_null({STDIN_FILENO, STDOUT_FILENO});
-  if (Folder::current().leave()) serve(source, socket, needed);
-  _exit(1);
-}
-
-}  // namespace
 
 Result<std::unique_ptr<PasswordAgent>> PasswordAgent::start(const redis::PasswordSource& source,
                                                             const SignalBlock& signals) {

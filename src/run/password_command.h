@@ -13,7 +13,7 @@
 #include "base/secret.h"
 #include "base/wait.h"
 #include "redis/endpoint.h"
-#include "run/inherited.h"
+#include "run/command.h"
 #include "run/signals.h"
 
 namespace rlock::run {

@@ -1,19 +1,20 @@
 // SPDX-License-Identifier: MIT
 #include "run/signals.h"
 
+#include <poll.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/signalfd.h>
+#include <sys/socket.h>
 #include <sys/syscall.h>
-#include <unistd.h>
 
-#include <algorithm>
 #include <cstdint>
 
+#include "base/log.h"
 #include "base/process.h"
+#include "run/tree.h"
 
 namespace rlock::run {
-
 namespace {
 
 constexpr int kRequests[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT};  // to end
@@ -53,8 +54,9 @@ bool ignored(int signal) {
   return syscall(SYS_rt_sigaction, signal, nullptr, &action, sizeof action.mask) == 0 && action.handler == SIG_IGN;
 }
 
-// The signals that would end this process at present.
+// The signals that would end this process at present, had it not been prepared for SIGXFSZ.
 sigset_t deadly() {
+  notice_file_size_signal();
   sigset_t set = all_signals(), blocked;
   change_mask(SIG_BLOCK, nullptr, &blocked);
   for (int signal = 1; signal <= SIGRTMAX; ++signal) {
@@ -71,7 +73,49 @@ bool of_terminals(int signal) {
   return std::ranges::find(kKnown, signal) != std::end(kKnown);
 }
 
+// `code`: SI_KERNEL if it is not from kill(2).
+ReceivedSignal received(int number, pid_t sender, int code) {
+  // A session leader gets SIGHUP alone.
+  const bool alone = number == SIGHUP && getsid(0) == getpid();
+  return {number, sender, code == SI_KERNEL && of_terminals(number) && !alone};
+}
+
+// Stops this process, unless the kernel ignores the signal: then it returns false.
+bool stop_if_we_may(int signal) {
+  const sigset_t only = set_of(signal);
+  sigset_t mask;
+  raise(signal);
+  change_mask(SIG_UNBLOCK, &only, &mask);  // here it stops
+  change_mask(SIG_SETMASK, &mask, nullptr);
+  // SIGCONT has continued it, and is held back.
+  return was_continued();
+}
+
+constexpr milliseconds kTimeToAnswer = 200ms;  // it only takes that long if something has stopped it
+
+// It takes a signal only when the frontend asks for it, so that all that came before the question are there.
+[[noreturn]] void be_witness(pid_t frontend, int socket) {
+  constexpr int kSocket = STDIN_FILENO;
+  die_with(frontend);
+  prctl(PR_SET_NAME, "rlock-witness");  // for people who look at processes
+  dup2(socket, kSocket);
+  close_fds(kSocket + 1);
+  for (int asked = 0; recv(kSocket, &asked, sizeof asked, 0) == sizeof asked;) {
+    const ReceivedSignal answer = take_pending(asked).value_or(ReceivedSignal{});
+    if (send(kSocket, &answer, sizeof answer, MSG_NOSIGNAL) != sizeof answer) break;
+  }
+  _exit(0);
+}
+
 }  // namespace
+
+std::optional<ReceivedSignal> take_pending(int signal) {
+  const sigset_t only = set_of(signal);
+  const timespec now{};
+  siginfo_t info{};
+  if (syscall(SYS_rt_sigtimedwait, &only, &info, &now, sizeof(std::uint64_t)) != signal) return {};
+  return received(signal, info.si_pid, info.si_code);
+}
 
 HeldSignals HeldSignals::now() {
   HeldSignals held;
@@ -80,22 +124,19 @@ HeldSignals HeldSignals::now() {
 }
 
 bool HeldSignals::take(int signal) {
-  const bool member = sigismember(&set_, signal) == 1;
+  const bool member = has(signal);
   if (member) sigdelset(&set_, signal);
   return member;
 }
 
-Result<SignalBlock> SignalBlock::begin() { return begin_with(deadly()); }
-
-Result<SignalBlock> SignalBlock::begin_at_terminal() {
-  sigset_t signals = deadly(), blocked;
-  change_mask(SIG_BLOCK, nullptr, &blocked);
-  if (!ignored(SIGTSTP) && !sigismember(&blocked, SIGTSTP)) sigaddset(&signals, SIGTSTP);
-  sigaddset(&signals, SIGCONT);
-  return begin_with(signals);
+void HeldSignals::drop() const {
+  for (int signal = 1; signal <= SIGRTMAX; ++signal) {
+    if (signal != SIGCHLD && has(signal)) take_pending(signal);
+  }
 }
 
-Result<SignalBlock> SignalBlock::begin_with(const sigset_t& signals) {
+Result<SignalBlock> SignalBlock::begin() {
+  const sigset_t signals = deadly();
   SignalBlock block;
   // With an ignored SIGCHLD the kernel would reap our children and drop their statuses (wait(2)).
   block.children_ignored_ = ignored(SIGCHLD);
@@ -133,11 +174,7 @@ Result<void> SignalBlock::read_only(const sigset_t& signals) {
 std::optional<ReceivedSignal> SignalBlock::next() {
   signalfd_siginfo info{};
   if (read(fd_.get(), &info, sizeof info) != static_cast<ssize_t>(sizeof info)) return {};
-  const auto number = static_cast<int>(info.ssi_signo);
-  // SI_KERNEL: not from kill(2). A session leader gets SIGHUP alone.
-  const bool alone = number == SIGHUP && getsid(0) == getpid();
-  return ReceivedSignal{number, static_cast<pid_t>(info.ssi_pid),
-                        info.ssi_code == SI_KERNEL && of_terminals(number) && !alone};
+  return received(static_cast<int>(info.ssi_signo), static_cast<pid_t>(info.ssi_pid), info.ssi_code);
 }
 
 void SignalBlock::restore() const {
@@ -155,19 +192,6 @@ bool SignalBlock::was_asked_to_end() const {
   return std::ranges::any_of(kRequests, [&](int signal) { return held.take(signal) && asks_to_end(signal); });
 }
 
-void hold_sigterm_back() {
-  const sigset_t end = set_of(SIGTERM);
-  change_mask(SIG_BLOCK, &end, nullptr);
-  signal(SIGTERM, SIG_DFL);
-}
-
-void wait_for_sigterm() {
-  const sigset_t end = set_of(SIGTERM);
-  int unused;
-  while (sigwait(&end, &unused) != 0) {
-  }
-}
-
 UniqueFd hold_children_back() {
   const sigset_t children = set_of(SIGCHLD);
   change_mask(SIG_BLOCK, &children, nullptr);
@@ -175,16 +199,6 @@ UniqueFd hold_children_back() {
 }
 
 bool was_continued() { return HeldSignals::now().take(SIGCONT); }
-
-bool stop_if_we_may(int signal) {
-  const sigset_t only = set_of(signal);
-  sigset_t mask;
-  raise(signal);
-  change_mask(SIG_UNBLOCK, &only, &mask);  // here it stops
-  change_mask(SIG_SETMASK, &mask, nullptr);
-  // SIGCONT has continued it, and is held back.
-  return was_continued();
-}
 
 void stop_by(int signal) {
   if ((signal == SIGTSTP || signal == SIGTTIN || signal == SIGTTOU) && stop_if_we_may(signal)) return;
@@ -200,6 +214,41 @@ void die_of(int signal) {
   raise(signal);
   change_mask(SIG_UNBLOCK, &only, nullptr);
   _exit(128 + signal);  // not reached if the signal ends a process
+}
+
+bool signals_all_processes(pid_t sender) { return sender == 1 || name_of_process(sender) == "systemd"; }
+
+void Witness::begin(pid_t command) {
+  command_ = command;
+  auto sockets = SocketPair::make(0);
+  const auto pid = sockets ? spawn([&, frontend = getpid()] { be_witness(frontend, sockets->theirs.get()); })
+                           : std::unexpected(sockets.error());
+  if (!pid) return log::debug("no witness of signals: " + pid.error().message);
+  socket_ = std::move(sockets->ours);
+  pid_ = *pid;
+}
+
+bool Witness::there() const { return pid_ > 0 && getpgid(command_) == getpgrp(); }
+
+void Witness::end() {
+  if (pid_ < 0) return;
+  kill(pid_, SIGKILL);
+  reap(pid_);
+  reaped(pid_);
+}
+
+void Witness::reaped(pid_t child) {
+  if (child == pid_) pid_ = -1;
+}
+
+bool Witness::saw(const ReceivedSignal& signal) {
+  if (!there()) return false;
+  ReceivedSignal answer;
+  const bool told = send(socket_.get(), &signal.number, sizeof signal.number, MSG_NOSIGNAL) == sizeof signal.number &&
+                    wait_for(socket_.get(), POLLIN, Until{}.at_most(kTimeToAnswer)) == WaitEnd::ready &&
+                    recv(socket_.get(), &answer, sizeof answer, MSG_DONTWAIT) == sizeof answer;
+  if (!told) end();
+  return told && answer.same_as(signal);
 }
 
 }  // namespace rlock::run

@@ -2,11 +2,14 @@
 // Signals that are read instead of handled.
 #pragma once
 
+#include <sys/types.h>
+
 #include <csignal>
 #include <optional>
 
+#include "base/clock.h"
 #include "base/error.h"
-#include "base/unique_fd.h"
+#include "base/wait.h"
 
 namespace rlock::run {
 
@@ -15,15 +18,26 @@ struct ReceivedSignal {
   pid_t sender = 0;
   // The terminal sent it to the process group, so the command has received it, too.
   bool from_terminal = false;
+  // A sender outside of a process's PID namespace is 0 there, and if a signal goes to a group, also for all members
+  // that get it after that process.
+  bool same_as(const ReceivedSignal& other) const {
+    return number == other.number && (sender == other.sender || sender == 0 || other.sender == 0);
+  }
 };
+
+// Takes a signal that is held back, if it is pending.
+std::optional<ReceivedSignal> take_pending(int signal);
 
 // Signals that are pending for this process, because they are held back.
 class HeldSignals {
  public:
   HeldSignals() { sigemptyset(&set_); }
   static HeldSignals now();
+  bool has(int signal) const { return sigismember(&set_, signal) == 1; }
   // Whether it is one of them; removes it.
   bool take(int signal);
+  // Makes them no longer pending, except SIGCHLD.
+  void drop() const;
 
  private:
   sigset_t set_;
@@ -36,8 +50,6 @@ class SignalBlock {
  public:
   // For waiting: holds back the signals that would end this process. Ctrl-Z and the like still work. Errors: system.
   static Result<SignalBlock> begin();
-  // The same, plus Ctrl-Z and SIGCONT, for a process that restores the terminal before it stops: see stop_by().
-  static Result<SignalBlock> begin_at_terminal();
 
   // For a guard that passes signals on: holds back all of them from now on.
   Result<void> hold_all();
@@ -63,18 +75,12 @@ class SignalBlock {
 
  private:
   SignalBlock() = default;
-  static Result<SignalBlock> begin_with(const sigset_t& signals);
   Result<void> read_only(const sigset_t& signals);
 
   UniqueFd fd_;
   sigset_t former_mask_{};
   bool children_ignored_ = false;
 };
-
-// For a child that must act when it is asked to end: holds SIGTERM back, even if it was ignored, until
-// wait_for_sigterm(), which returns when it has come. Safe between fork(2) and exec(2).
-void hold_sigterm_back();
-void wait_for_sigterm();
 
 // Holds SIGCHLD back. Returns a non-blocking descriptor that is readable while one is pending; none if it fails.
 UniqueFd hold_children_back();
@@ -84,14 +90,47 @@ UniqueFd hold_children_back();
 // ignored when we were started. Returns when it is continued. REQUIRES: `signal` and SIGCONT are held back.
 void stop_by(int signal);
 
-// The same for SIGTSTP and the like, but if the kernel ignores it, returns false at once, because then nobody could
-// continue this process.
-bool stop_if_we_may(int signal);
-
 // Whether SIGCONT is pending for this process. Any later stop removes it.
 bool was_continued();
 
 // Ends this process with `signal`, without a core file, so that the shell sees what it would see without rlock.
 [[noreturn]] void die_of(int signal);
+
+// How long a sender may take for all processes, if it signals them one by one on a busy machine.
+inline constexpr milliseconds kSendersTake = 100ms;
+
+// Whether the sender of a signal that has reached all of our processes one by one has also sent it to the command: it
+// is a service manager. We cannot know that of others, and a second signal is better than none.
+bool signals_all_processes(pid_t sender);
+
+// Tells whether a signal was sent to the frontend alone or to the command, too: a child of the frontend in its process
+// group that holds all signals back, and is asked whether the same sender has sent it the same signal. The kernel
+// signals the youngest member of a group first, so if a signal was sent to the group, the witness has it before the
+// frontend. Who signals processes one by one may reach it, too, but then also reaches the monitor, which is outside of
+// the group.
+class Witness {
+ public:
+  Witness() = default;
+  Witness(const Witness&) = delete;
+  Witness& operator=(const Witness&) = delete;
+  ~Witness() { end(); }
+
+  // Forks it. Without it, as when there can be no more processes, we only know what the
+  // terminal sends. REQUIRES: the command's process exists, all signals are held back, and this process has one thread.
+  void begin(pid_t command);
+  void end();
+  // Must be told of each child that was reaped.
+  void reaped(pid_t child);
+
+  bool lives() const { return pid_ > 0; }
+  // Whether it is there, and stands for the command: that lives, and is in our group.
+  bool there() const;
+  // Whether it is there and has received this signal from the same sender. True only once for each signal.
+  bool saw(const ReceivedSignal& signal);
+
+ private:
+  UniqueFd socket_;  // to it
+  pid_t pid_ = -1, command_ = -1;
+};
 
 }  // namespace rlock::run

@@ -4,18 +4,17 @@
 #include <fcntl.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <charconv>
 #include <csignal>
-#include <cstring>
 #include <map>
-#include <string>
 
+#include "base/log.h"
 #include "base/process.h"
 #include "base/text.h"
 #include "base/wait.h"
+#include "base/write_line.h"
 
 namespace rlock::run {
 namespace {
@@ -57,6 +56,25 @@ UniqueFd open_folder(int at, const char* path) {
   return UniqueFd(openat(at, path, O_RDONLY | O_DIRECTORY | O_CLOEXEC));
 }
 
+// About the first `most` bytes of a file in /proc.
+std::string read_file(int folder, const std::string& path, std::size_t most = std::string::npos) {
+  const UniqueFd fd(openat(folder, path.c_str(), O_RDONLY | O_CLOEXEC));
+  std::string text;
+  char some[4096];
+  for (ssize_t length; fd && text.size() < most && (length = read(fd.get(), some, sizeof some)) > 0;) {
+    text.append(some, static_cast<std::size_t>(length));
+  }
+  return text;
+}
+
+// Appends the words of a file in /proc that ends each with a null byte.
+void read_words(pid_t pid, const char* file, std::vector<std::string>& words) {
+  const std::string text = read_file(AT_FDCWD, "/proc/" + std::to_string(pid) + file, std::size_t{256} * 1024);
+  for (std::size_t at = 0, end; (end = text.find('\0', at)) != std::string::npos; at = end + 1) {
+    words.push_back(text.substr(at, end - at));
+  }
+}
+
 // All processes of the host, by parent.
 std::multimap<pid_t, pid_t> look_at_all(const Alive& alive) {
   std::multimap<pid_t, pid_t> children;
@@ -71,13 +89,7 @@ bool kernel_lists_children() { return access("/proc/thread-self/children", R_OK)
 
 // Appends the children of one thread: "12 13 14 ".
 void read_children(int process, pid_t thread, std::vector<pid_t>& children) {
-  const std::string path = "task/" + std::to_string(thread) + "/children";
-  const UniqueFd fd(openat(process, path.c_str(), O_RDONLY | O_CLOEXEC));
-  std::string text;
-  char some[4096];
-  for (ssize_t length; fd && (length = read(fd.get(), some, sizeof some)) > 0;) {
-    text.append(some, static_cast<std::size_t>(length));
-  }
+  const std::string text = read_file(process, "task/" + std::to_string(thread) + "/children");
   const char *at = text.data(), *end = at + text.size();
   for (pid_t pid = 0; at < end; ++at) {
     const auto [after, error] = std::from_chars(at, end, pid);
@@ -138,7 +150,7 @@ void walk(const std::set<pid_t>& spared, const Alive& alive, Visit visit) {
   for (std::size_t i = 0; i < found.size();) {
     bool again = false;
     for (const pid_t child : children.of(found[i], known)) {
-      if (spared.contains(child) || !known.insert(child).second) continue;
+      if (spared.contains(child) || is_file_writer(child) || !known.insert(child).second) continue;
       found.push_back(child);
       alive();
       const Next next = visit(child);
@@ -198,6 +210,30 @@ class Killing {
   std::vector<pid_t> stopped_;
 };
 
+// A process that survives SIGKILL this long is worth a message.
+constexpr milliseconds kStuckAfter = 1s;
+constexpr std::size_t kMostSurvivors = 5, kMostLeftBehind = 3;  // named in messages
+
+// "pid 12 (make), pid 14 (cc) and 3 more", in the form of `describe`.
+std::string describe_some(const std::vector<pid_t>& pids, std::size_t most, std::string (*describe)(pid_t)) {
+  std::string text;
+  for (std::size_t i = 0; i < std::min(pids.size(), most); ++i) text += (i == 0 ? "" : ", ") + describe(pids[i]);
+  if (pids.size() > most) text += " and " + std::to_string(pids.size() - most) + " more";
+  return text;
+}
+
+// "make (pid 12)"
+std::string name_first(pid_t pid) {
+  const std::string number = "pid " + std::to_string(pid), name = name_of_process(pid);
+  return name.empty() ? number : name + " (" + number + ")";
+}
+
+// Whether a child can be reaped.
+bool somebody_has_ended() {
+  siginfo_t info{};
+  return waitid(P_ALL, 0, &info, WEXITED | WNOHANG | WNOWAIT) == 0 && info.si_pid != 0;
+}
+
 }  // namespace
 
 Result<void> become_subreaper() {
@@ -235,6 +271,21 @@ bool is_running(pid_t pid) {
   return processes_visible() && read_stat(pid, process) && process.running;
 }
 
+std::vector<pid_t> ancestors() {
+  std::vector<pid_t> all;
+  if (!processes_visible()) return all;
+  Process process;
+  for (pid_t pid = getppid(); pid > 0 && read_stat(pid, process); pid = process.parent) all.push_back(pid);
+  return all;
+}
+
+std::vector<std::string> words_of_process(pid_t pid) {
+  std::vector<std::string> words;
+  read_words(pid, "/cmdline", words);
+  read_words(pid, "/environ", words);
+  return words;
+}
+
 bool processes_visible() {
   char name[32] = "";
   const std::string pid = std::to_string(getpid());
@@ -258,11 +309,8 @@ Killed kill_descendants(const std::set<pid_t>& spared, pid_t group, const Alive&
 }
 
 std::string name_of_process(pid_t pid) {
-  char name[64] = "";
-  const UniqueFd fd(open(("/proc/" + std::to_string(pid) + "/comm").c_str(), O_RDONLY | O_CLOEXEC));
-  const ssize_t length = fd ? read(fd.get(), name, sizeof name) : -1;
-  // Without the newline at its end.
-  return length > 1 ? std::string(name, static_cast<std::size_t>(length - 1)) : "";
+  const std::string name = read_file(AT_FDCWD, "/proc/" + std::to_string(pid) + "/comm");
+  return name.substr(0, name.find('\n'));
 }
 
 std::string describe_process(pid_t pid) {
@@ -275,6 +323,72 @@ std::set<pid_t> children_so_far() {
   if (waitid(P_ALL, 0, &unused, WEXITED | WNOHANG | WNOWAIT) != 0) return {};  // ECHILD, nearly always
   const auto all = descendants();
   return {all.begin(), all.end()};
+}
+
+void Termination::begin() {
+  signal(SIGTERM);
+  signal(SIGCONT);  // so that stopped processes see it
+}
+
+void Termination::kill_all(TimePoint now) {
+  if (!killing_since_) killing_since_ = now;
+}
+
+void Termination::go_on(TimePoint now) {
+  if (!killing()) return;
+  kill_once();
+  look_again_ = forking_ ? milliseconds(1) : std::min(2 * look_again_, longest_look_);
+  if (now >= *killing_since_ + kStuckAfter && !complained_) complain_of_survivors();
+}
+
+TimePoint Termination::next() const { return killing() ? BootClock::now() + look_again_ : TimePoint::max(); }
+
+void Termination::signal(int number) {
+  std::vector<pid_t> refused = descendants(spared_);
+  std::erase_if(refused, [&](pid_t pid) { return kill(pid, number) == 0 || errno == ESRCH; });
+  for (const pid_t pid : refused) complain_of(pid);
+  if (processes_visible()) return;
+  for (const pid_t child : children_) kill(child, number);
+}
+
+void Termination::kill_once() {
+  alive_();
+  for (const pid_t child : children_) kill(child, SIGKILL);  // before looking for the others
+  const Killed killed = kill_descendants(spared_, group_, alive_);
+  forking_ = killed.forking;
+  for (const pid_t pid : killed.refused) complain_of(pid);
+}
+
+void Termination::complain_of(pid_t pid) {
+  if (std::exchange(complained_, true)) return;
+  log::error(name_ + ": " + describe_process(pid) + " runs as another user, so rlock cannot stop it; " + consequence_);
+}
+
+void Termination::complain_of_survivors() {
+  const std::vector<pid_t> left = descendants(spared_);
+  if (left.empty() && somebody_has_ended()) return;  // perhaps the last one: ask again after it is reaped
+  complained_ = true;
+  std::string who = describe_some(left, kMostSurvivors, describe_process);
+  const auto complain = [&](const std::string& what) { log::error(name_ + ": " + what + "; " + consequence_); };
+  if (forking_) {
+    complain("the command's tree keeps forking, faster than it can be killed" + (left.empty() ? "" : ": " + who));
+  } else {
+    if (left.empty()) who = "a process that /proc does not show (isolation would end it)";
+    complain(who + " cannot be killed");
+  }
+}
+
+LeftBehind LeftBehind::now(pid_t init) {
+  std::vector<pid_t> pids = descendants();
+  std::erase(pids, init);
+  return {pids.size(), describe_some(pids, kMostLeftBehind, name_first)};
+}
+
+void report_ended(const std::string& job, const LeftBehind& left, const std::string& kept_by) {
+  if (left.number == 0) return;
+  const bool one = left.number == 1;
+  log::warning(job + ": ended " + (one ? "1 process" : std::to_string(left.number) + " processes") +
+               " that the command left: " + escaped(left.who) + "; " + kept_by + " keeps " + (one ? "it" : "them"));
 }
 
 }  // namespace rlock::run

@@ -54,7 +54,8 @@ class Deadlines {
 class Watchdog {
  public:
   // `sent`: just before the successful acquire was sent.
-  Watchdog(const lock::LeaseTiming& timing, TimePoint sent);
+  Watchdog(const lock::LeaseTiming& timing, TimePoint sent)
+      : timing_(timing), promise_{sent, 0ms}, next_renewal_(sent + timing.renew_at) {}
 
   TimePoint next_renewal() const { return next_renewal_; }
   // Of the last renewal that counts, or of the acquire.
@@ -69,7 +70,22 @@ class Watchdog {
   // Takes the success of a renewal that was sent at `sent` and answered at `now`. `found` is what was left of the lease
   // by the server's clock. This shows how far that clock ran ahead of ours since the last renewal, the `clock_lead`. A
   // lead beyond the step that every deadline allows for makes the next deadlines earlier, because it may happen again.
-  Answer succeeded(TimePoint sent, TimePoint now, milliseconds found);
+  Answer succeeded(TimePoint sent, TimePoint now, milliseconds found) {
+    if (now >= sent + timing_.terminate_at || now >= deadlines().terminate_at()) {
+      failed(now);
+      return Answer::too_late;
+    }
+    // The server executed the last renewal after we had sent it, and this one before `now`. So by our clock, at least
+    // this much of the lease was left.
+    const milliseconds expected = timing_.lease - std::chrono::ceil<milliseconds>(now - promise_.sent);
+    clock_lead_ = std::max<milliseconds>(expected - found, 0ms);
+    const milliseconds shortened_by = std::max<milliseconds>(clock_lead_ - timing_.clock_step, 0ms);
+    promise_ = {std::max(promise_.sent, sent), shortened_by};
+    const milliseconds usable = timing_.terminate_at - shortened_by;
+    if (usable < timing_.renew_timeout * 2) return Answer::clock_runs_off;
+    next_renewal_ = promise_.sent + (shortened_by == 0ms ? timing_.renew_at : std::min(timing_.renew_at, usable / 2));
+    return Answer::counts;
+  }
 
   // How much the server's clock gained on ours between the last two renewals, at least; 0 if it did not. It looks
   // smaller if somebody else has renewed the lease, too.
@@ -78,11 +94,14 @@ class Watchdog {
   // For a quorum server that lacks the hold and may take it back: makes the next renewal due at once, then after 50,
   // 100, 200 ms …, but never later than without this. Call it after the grant and after each renewal that counts, until
   // the server has the hold; then call calm().
-  void hurry(TimePoint now);
+  void hurry(TimePoint now) {
+    next_renewal_ = std::min(next_renewal_, now + pause_);
+    pause_ = std::clamp<milliseconds>(pause_ * 2, 50ms, timing_.lease);
+  }
   void calm() { pause_ = 0ms; }
 
   // A renewal failed, and it may or may not have been executed.
-  void failed(TimePoint now);
+  void failed(TimePoint now) { next_renewal_ = now + timing_.retry_every; }
 
  private:
   lock::LeaseTiming timing_;

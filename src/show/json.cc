@@ -2,13 +2,14 @@
 #include "show/json.h"
 
 #include <fcntl.h>
-#include <unistd.h>
 
 #include <nlohmann/json.hpp>
-#include <utility>
+#include <ranges>
 
-#include "base/date.h"
+#include "base/text.h"
 #include "base/write_line.h"
+#include "page/embedded.h"
+#include "show/status.h"
 
 namespace rlock::cli {
 namespace {
@@ -116,6 +117,19 @@ Json servers_of(const Status& status) {
   return all;
 }
 
+// In order, with the forecast for each of them.
+Json queue_of(const Status& status) {
+  Json all = array_of(status.queue);
+  // One of the holders knows how long the last holds lasted.
+  const auto knows = std::ranges::find_if(status.holders, [](const auto& holder) { return !holder.lasted.empty(); });
+  for (std::size_t i = 0; knows != status.holders.end() && i < all.size(); ++i) {
+    const auto taken = static_cast<int>(status.queue[i].taken);
+    const auto found = lock::forecast(*knows, static_cast<long long>(i), status.slots, taken);
+    if (found && found->wait) all[i]["turn_in_ms"] = found->wait->count();
+  }
+  return all;
+}
+
 // If the kind of lock allows only one holder, its fields are at the top level, otherwise in the array of holders.
 void add_holders(Json& json, const Status& status) {
   if (status.lock.has_one_holder() && status.state != Status::State::contested) {
@@ -127,13 +141,14 @@ void add_holders(Json& json, const Status& status) {
 }
 
 // The newest hundred.
-void add_successes(Json& json, const std::optional<lock::Successes>& successes) {
-  if (!successes || successes->known.empty()) return;
-  Json& all = json["successes"] = Json::array();
-  for (const lock::PastSuccess& success : successes->known) {
-    if (all.size() >= 100) break;
+void add_successes(Json& json, const char* key, const lock::Successes& successes,
+                   const std::vector<lock::PastSuccess>& some) {
+  if (some.empty()) return;
+  Json& all = json[key] = Json::array();
+  for (const lock::PastSuccess& success : some | std::views::take(100)) {
     Json& one = all.emplace_back();
-    one = {{"key", success.key}, {"at", date_text(success.at)}, {"ago_ms", successes->ago(success).count()}};
+    one = {{"key", success.key}, {"at", date_text(success.at)}, {"ago_ms", successes.ago(success).count()}};
+    if (&some == &successes.failed) one["status"] = success.start;
     one["remembered_until"] = date_text(success.until);
     one.update(to_json(success.who));
     one.erase("reason");
@@ -158,12 +173,15 @@ Json to_json(const Status& status) {
   if (!status.token.empty()) json["token"] = status.token;
   add_holders(json, status);
   json["waiting"] = status.waiting;
-  json["queue"] = array_of(status.queue);
+  json["queue"] = queue_of(status);
   if (!status.fair_queue.empty()) json["fair_queue"] = status.fair_queue;
   if (status.listening > 0) json["listening"] = status.listening;
   add_forecast(json, forecast(status));
   if (!status.deadlock.empty()) json["deadlock"] = status.deadlock;
-  add_successes(json, status.successes);
+  if (const auto& successes = status.successes) {
+    add_successes(json, "successes", *successes, successes->known);
+    add_successes(json, "failures", *successes, successes->failed);
+  }
   json["server"] = status.asked;
   add_epoch(json, status.epoch);
   if (!status.servers.empty()) json["servers"] = servers_of(status);
@@ -171,11 +189,8 @@ Json to_json(const Status& status) {
 }
 
 Json to_json(const lock::PastHold& hold) {
-  Json json = {{"name", hold.name.text()},
-               {"outcome", word(hold.outcome)},
-               {"fine", hold.fine()},
-               {"lost", hold.lost()},
-               {"ended", date_text(hold.ended)}};
+  Json json = {{"name", hold.name.text()}, {"outcome", word(hold.outcome)},  {"fine", hold.fine()},
+               {"lost", hold.lost()},      {"ended", date_text(hold.ended)}, {"ended_ms", hold.ended.count()}};
   if (const auto since = hold.since()) json["since"] = date_text(*since);
   if (hold.held) json["held_ms"] = hold.held->count();
   if (hold.waited) json["waited_ms"] = hold.waited->count();
@@ -196,13 +211,66 @@ Json to_json(const lock::PastHold& hold) {
 void write_event(const UniqueFd& to, std::string_view kind, const lock::LockName& name, const Json& fields) {
   Json json = {{"event", kind}, {"time", date_text(since_1970())}, {"name", name.text()}};
   json.update(fields);
-  if (!write_line(to.get(), dump(json) + "\n")) log::warning("--status-fd: a line could not be written");
+  if (!write_line_anywhere(to.get(), dump(json) + "\n")) log::warning("--status-fd: a line could not be written");
+}
+
+std::string replaced(std::string_view text, std::string_view (*by)(char)) {
+  std::string out;
+  out.reserve(text.size());
+  for (const char& c : text) {
+    const std::string_view instead = by(c);
+    out += instead.empty() ? std::string_view(&c, 1) : instead;
+  }
+  return out;
+}
+
+// JSON, in ASCII, that can neither end the script element around it nor open a comment there (HTML, section 4.12.1.3).
+// Outside of strings, JSON has none of these characters.
+std::string inside_script(std::string_view json) {
+  return replaced(json, [](char c) -> std::string_view {
+    return c == '<' ? "\\u003c" : c == '>' ? "\\u003e" : c == '&' ? "\\u0026" : "";
+  });
+}
+
+std::string html(std::string_view text) {
+  return replaced(text, [](char c) -> std::string_view {
+    return c == '<' ? "&lt;" : c == '>' ? "&gt;" : c == '&' ? "&amp;" : "";
+  });
+}
+
+// For browsers that run no scripts. A page may be read in a job's log, like what `status` prints.
+std::string table_text(const PageFacts& facts) {
+  std::string text;
+  for (const std::string& remark : facts.remarks) text += remark + "\n";
+  if (facts.locks) text += facts.locks->empty() ? std::string(kNoLocks) : status_table(*facts.locks);
+  return html(inert(text));
+}
+
+std::string data_before_holds(const PageFacts& facts) {
+  std::vector<JsonObject> remarks, totals;
+  for (const std::string& remark : facts.remarks) remarks.push_back({{"text", remark}});
+  for (const auto& [name, of] : facts.totals) {
+    totals.push_back({{"name", name.text()}, {"losses", of.losses}, {"forced", of.forced}, {"skips", of.skips}});
+  }
+  const JsonObject about = {{"written", date_text(facts.now)}, {"local", facts.zone == Zone::local},
+                            {"holds", facts.about_holds},      {"only_failures", facts.only_failures},
+                            {"chosen", facts.chosen},          {"refused", static_cast<long long>(facts.refused)}};
+  return R"({"about": )" + objects_json({about}) + R"(, "remarks": )" + objects_json(remarks) + R"(, "totals": )" +
+         objects_json(totals) + R"(, "locks": )" + (facts.locks ? status_json(*facts.locks, true) : "null\n") +
+         R"(, "holds": )";
 }
 
 }  // namespace
 
 std::string status_json(const std::vector<Status>& all, bool one_line) {
-  return dump(array_of(all), one_line ? -1 : 2) + "\n";
+  // One after the other, because each of them takes several times as much memory as its text.
+  std::string text;
+  for (const Status& status : all) {
+    std::string one = dump(to_json(status), one_line ? -1 : 2);
+    for (auto at = one.find('\n'); at != one.npos; at = one.find('\n', at + 3)) one.insert(at + 1, "  ");
+    text += std::string(text.empty() ? "" : ",") + (one_line ? "" : "\n  ") + one;
+  }
+  return "[" + text + (one_line || all.empty() ? "" : "\n") + "]\n";
 }
 
 Result<void> HoldsAsJson::add(const lock::PastHold& hold) {
@@ -235,6 +303,22 @@ std::string objects_json(const std::vector<JsonObject>& objects) {
     }
   }
   return dump(all, 2) + "\n";
+}
+
+std::string page_text(const PageFacts& facts) {
+  std::string page = std::string(kPage[0]) + table_text(facts) + std::string(kPage[1]);
+  page += inside_script(data_before_holds(facts));
+  // There may be 32 MiB of holds, about as many as their JSON takes: to grow would need half as much again.
+  std::size_t size = page.size();
+  for (const lock::PastHold& hold : facts.holds) size += lock::size_of(hold);
+  page.reserve(size);
+  HoldsAsJson holds([&](std::string_view piece) {
+    page += inside_script(piece);
+    return Result<void>{};
+  });
+  for (const lock::PastHold& hold : facts.holds) (void)holds.add(hold);
+  (void)holds.end();
+  return page.append("}").append(kPage[2]);
 }
 
 Result<Events> Events::open(int fd) {
@@ -290,12 +374,15 @@ void Events::exit(const std::vector<lock::LockName>& names, const Ending& ending
   write_event(*fd_, "exit", names.front(), fields);
 }
 
-std::string json_log_line(log::Level level, std::string_view message) {
+std::string json_log_line(log::Level level, std::string_view message, const log::About& about) {
   constexpr std::string_view names[] = {"debug", "info", "warning", "error"};
-  return dump({{"time", precise_date_text(since_1970())},
+  Json line = {{"time", precise_date_text(since_1970())},
                {"level", names[static_cast<std::size_t>(level)]},
                {"program", "rlock"},
-               {"message", message}});
+               {"message", message}};
+  if (!about.event.empty()) line["event"] = about.event;
+  if (!about.lock.empty()) line["lock"] = about.lock;
+  return dump(line);
 }
 
 std::string json_library() {

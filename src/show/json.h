@@ -3,19 +3,15 @@
 // nlohmann/json.
 #pragma once
 
-#include <optional>
-#include <string>
-#include <string_view>
-#include <utility>
 #include <variant>
-#include <vector>
 
+#include "base/clock.h"
 #include "base/error.h"
 #include "base/log.h"
-#include "base/unique_fd.h"
+#include "base/wait.h"
 #include "lock/history.h"
 #include "run/job.h"
-#include "verbs/forecast.h"
+#include "verbs/answers.h"
 
 namespace rlock::cli {
 
@@ -26,8 +22,8 @@ std::string status_json(const std::vector<lock::Status>& all, bool one_line = fa
 // first piece is full.
 class HoldsAsJson {
  public:
-  using Print = Result<void> (*)(std::string_view);
-  explicit HoldsAsJson(Print print) : print_(print) {}
+  using Print = std::function<Result<void>(std::string_view)>;
+  explicit HoldsAsJson(Print print) : print_(std::move(print)) {}
 
   // Errors: those of `print`.
   Result<void> add(const lock::PastHold& hold);
@@ -43,9 +39,27 @@ class HoldsAsJson {
 std::string holds_json(const std::vector<lock::Hold>& holds);
 
 // An array of objects.
-using JsonValue = std::variant<std::nullptr_t, bool, std::string>;
+using JsonValue = std::variant<bool, long long, std::string>;
 using JsonObject = std::vector<std::pair<std::string_view, JsonValue>>;
 std::string objects_json(const std::vector<JsonObject>& objects);
+
+struct PageFacts {
+  std::optional<std::vector<lock::Status>> locks;  // none: their present state is unknown
+  std::vector<lock::PastHold> holds;               // newest first
+  std::map<lock::LockName, lock::Totals> totals;
+  bool only_failures = false;        // the holds are
+  bool chosen = false;               // there may be other holds, besides older ones
+  std::size_t refused = 0;           // number of locks whose present state the user may not read
+  std::string about_holds;           // "the newest ones (use --limit for older ones)"; may be empty
+  std::vector<std::string> remarks;  // about the servers
+  milliseconds now{};                // since 1970
+  Zone zone = Zone::utc;             // local: that of the reader
+};
+
+// The page of `status --html` and `history --html`: who holds and waits for which locks, and what happened to them.
+// One file that needs nothing from elsewhere: it can be opened from a disk, sent by mail, or served. It is page.html
+// with data, which its script shows. Its Content-Security-Policy allows only its own style and script, by their hashes.
+std::string page_text(const PageFacts& facts);
 
 // How `rlock run` ends.
 struct Ending {
@@ -75,8 +89,8 @@ class Events {
   std::optional<UniqueFd> fd_;
 };
 
-// A log::Format with time, level and message.
-std::string json_log_line(log::Level level, std::string_view message);
+// A log::Format with time, level and message, and what the message is about.
+std::string json_log_line(log::Level level, std::string_view message, const log::About& about);
 
 // The name and version of the library.
 std::string json_library();

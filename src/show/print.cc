@@ -2,19 +2,14 @@
 #include "show/print.h"
 
 #include <fcntl.h>
-#include <sys/stat.h>
 #include <sys/xattr.h>
-#include <unistd.h>
 
-#include <cerrno>
 #include <cstdio>
-#include <optional>
-#include <utility>
 
-#include "base/random.h"
+#include "base/secret.h"
 #include "base/text.h"
 #include "base/trust.h"
-#include "base/unique_fd.h"
+#include "base/wait.h"
 
 namespace rlock::cli {
 namespace {
@@ -42,12 +37,12 @@ std::string owner_text(const struct stat& file) {
 }
 
 // Refuses even our own links in a sticky folder, because others may have hard-linked them there if
-// fs.protected_hardlinks is off.
+// fs.protected_hardlinks is off. For root, also those in a folder of another user, who could choose any file.
 Result<void> judge_link(const PathStep& step) {
   if (!step.link) return {};
   const uid_t owner = step.link->st_uid;
   const bool sticky = is_sticky(step.folder);
-  const bool trusted = owner == 0 || owner == geteuid() || owner == step.folder.st_uid;
+  const bool trusted = owner == 0 || owner == geteuid() || (geteuid() != 0 && owner == step.folder.st_uid);
   if (trusted && !sticky) return {};
   const std::string why = sticky ? "is in a folder in which others may create links" : owner_text(*step.link);
   return fail(Error::Code::config, escaped(step.path) + ": rlock does not follow this link, because it " + why +
@@ -56,9 +51,15 @@ Result<void> judge_link(const PathStep& step) {
 
 // `there`: the existing file or pipe.
 Result<void> judge_target(const struct stat& folder, const struct stat& there, const std::string& what) {
-  if (!is_sticky(folder) || there.st_uid == geteuid() || there.st_uid == folder.st_uid) return {};
-  return fail(Error::Code::config, what + ": not written, because it " + owner_text(there) +
-                                       " and is in a folder in which others may create files; name another file");
+  if (there.st_uid == geteuid()) return {};
+  std::string why;
+  if (is_sticky(folder) && there.st_uid != folder.st_uid) {
+    why = "it " + owner_text(there) + " and is in a folder in which others may create files";
+  } else if (S_ISFIFO(there.st_mode) && there.st_uid != 0) {
+    why = "it is a pipe that " + owner_text(there);
+  }
+  if (why.empty()) return {};
+  return fail(Error::Code::config, what + ": not written, because " + why + "; name another file");
 }
 
 // The N of /proc/self/fd/N, to which /dev/stdout leads, if this process has inherited that descriptor.
@@ -144,7 +145,9 @@ Result<void> replace(const PathEnd& file, std::string_view text, const std::stri
 
 }  // namespace
 
-Result<void> print(std::string_view text) { return write_all(STDOUT_FILENO, text, "standard output"); }
+Result<void> print(std::string_view text) { return print_data(inert(text)); }
+
+Result<void> print_data(std::string_view data) { return write_all(STDOUT_FILENO, data, "standard output"); }
 
 Result<int> print(std::string_view text, int status) {
   RLOCK_TRY(print(text));
@@ -183,10 +186,40 @@ Result<bool> confirmed(const std::string& question) {
   if (!isatty(STDIN_FILENO) || !isatty(STDERR_FILENO)) {
     return fail(Error::Code::usage, "there is no terminal to ask on; give --yes to skip the question");
   }
-  std::fputs((question + " [y/N] ").c_str(), stderr);
+  std::fputs(inert(question + " [y/N] ").c_str(), stderr);
   std::string answer;
   for (int c; (c = std::getchar()) != EOF && c != '\n';) answer += static_cast<char>(c);
   return answer == "y" || answer == "Y" || answer == "yes";
 }
+
+HoldTexts hold_texts(const std::vector<lock::Hold>& holds) {
+  HoldTexts texts;
+  for (const lock::Hold& hold : holds) {
+    const std::string end = texts.names.empty() ? "" : "\n";
+    texts.names += end + hold.name().given();
+    texts.owners += end + hold.owner.text();
+    texts.tokens += end + hold.token;
+    texts.slots += end + hold.slots.number_text();
+    texts.resources += end + hold.slots.resource_text();
+  }
+  for (std::string* text : {&texts.slots, &texts.resources}) {
+    if (text->find_first_not_of('\n') == text->npos) text->clear();
+  }
+  const auto same = [&](const lock::Hold& hold) { return hold.owner == holds.front().owner; };
+  if (std::ranges::all_of(holds, same)) texts.owners = holds.front().owner.text();
+  return texts;
+}
+
+Result<void> begin_assignments() { return print("(exit " + std::to_string(kInternal) + ")"); }
+
+Result<void> print_assignments(const std::vector<lock::Hold>& holds) {
+  const HoldTexts texts = hold_texts(holds);
+  return print_data(" ||\nexport RLOCK_NAME=" + shell_word(texts.names) + " RLOCK_OWNER=" + shell_word(texts.owners) +
+                    " RLOCK_TOKEN=" + shell_word(texts.tokens) +
+                    (texts.slots.empty() ? "" : " RLOCK_SLOT=" + shell_word(texts.slots)) +
+                    (texts.resources.empty() ? "" : " RLOCK_RESOURCE=" + shell_word(texts.resources)) + "\n");
+}
+
+void print_failure(int status) { static_cast<void>(print(" || (exit " + std::to_string(status) + ")\n")); }
 
 }  // namespace rlock::cli

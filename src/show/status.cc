@@ -1,12 +1,9 @@
 // SPDX-License-Identifier: MIT
 #include "show/status.h"
 
-#include <algorithm>
 #include <ranges>
-#include <utility>
 
-#include "base/date.h"
-#include "base/duration.h"
+#include "base/clock.h"
 #include "base/text.h"
 #include "verbs/epoch.h"
 
@@ -15,8 +12,14 @@ namespace {
 
 using lock::Status;
 
+constexpr std::string_view kEnded = "has ended; --min-hold keeps the lock";  // its command has
 constexpr std::string_view kNotKnown = "free, without a token, queue or history";
-constexpr std::string_view kEnded = "has ended; --min-hold keeps the lock";
+
+// All jobs that held it have ended.
+bool is_kept(const Status& status) {
+  return status.state == Status::State::held && !status.holders.empty() &&
+         std::ranges::all_of(status.holders, [](const lock::HolderView& one) { return one.who.ended; });
+}
 
 std::string plain_state_text(const Status& status) {
   switch (status.state) {
@@ -32,12 +35,36 @@ std::string plain_state_text(const Status& status) {
   return mode == "read" ? "held for reading" : mode == "write" ? "held for writing" : "held";
 }
 
+// True if a holder has not renewed its lease in time.
+bool is_overdue(const Status& status) {
+  return std::ranges::any_of(status.holders, [](const lock::HolderView& one) { return one.overdue > 0ms; });
+}
+
+// "held for reading", "2 of 3 slots taken, overdue"
+std::string state_text(const Status& status) {
+  return plain_state_text(status) + (is_kept(status) ? ", job ended" : "") + (is_overdue(status) ? ", overdue" : "") +
+         (status.deadlock.empty() ? "" : ", deadlock");
+}
+
 std::string in_front(std::string_view what, const std::string& text) {
   return text.empty() ? "" : std::string(what) + text;
 }
 
 std::string expiry_text(const std::optional<milliseconds>& expires_in) {
   return expires_in ? "in " + rough_duration(*expires_in) : "never";
+}
+
+// Its end is near only if its holder dies.
+bool is_renewed(const lock::HolderView& holder) {
+  return holder.renewed_ago && holder.expires_in && holder.overdue == 0ms && !holder.who.ended;
+}
+
+// "ends in 27s", or of a holder that renews its lease, "renewed 2s ago; free 28s after its host dies".
+std::string lease_text(const lock::HolderView& holder) {
+  if (!holder.expires_in) return "never ends";
+  const std::string left = rough_duration(*holder.expires_in);
+  if (!is_renewed(holder)) return "ends in " + left;
+  return "renewed " + rough_duration(*holder.renewed_ago) + " ago; free " + left + " after its host dies";
 }
 
 // "alice@ci-7 pid 4242 for 3m12s (./deploy.sh)"
@@ -101,6 +128,7 @@ void add_only_holder(Lines& lines, const lock::HolderView& holder, lock::Layout 
   lines.add(holder.slots.resources.empty() ? "slot" : "resource", slots_text(holder.slots));
   if (holder.holds != 1) lines.add("holds", std::to_string(holder.holds));
   const bool foreign = !holder.expires_in && layout == lock::Layout::plain;
+  if (is_renewed(holder)) return lines.add("lease", lease_text(holder));
   lines.add("expires", expiry_text(holder.expires_in) + (foreign ? " (it was not taken by rlock or Redisson)" : "") +
                            (holder.by_set && !holder.expires_in ? " (it was not taken by SET NX PX)" : ""));
 }
@@ -110,8 +138,9 @@ void add_holders(Lines& lines, const Status& status) {
     const std::string slots = slots_text(one.slots);
     lines.add("holders", (slots.empty() ? "" : slots + ": ") +
                              (one.described ? shown_holder(one) : "not taken by rlock") + reason_behind(one.who) +
-                             ", expires " + expiry_text(one.expires_in) + in_front(", ", overdue_text(one)) +
-                             "\n            " + escaped(one.owner, 200));
+                             (one.who.ended ? ", " + std::string(kEnded) : "") + ", " +
+                             (is_renewed(one) ? lease_text(one) : "expires " + expiry_text(one.expires_in)) +
+                             in_front(", ", overdue_text(one)) + "\n            " + escaped(one.owner, 200));
   }
   const long long more = status.number - static_cast<long long>(status.holders.size());
   if (more > 0) lines.add("holders", "and " + std::to_string(more) + " more");
@@ -151,8 +180,9 @@ void add_waiting(Lines& lines, const Status& status) {
 // What the epoch guard makes of the server; "" if nothing is unusual.
 std::string epoch_text(const std::optional<lock::Epoch>& epoch) {
   if (!epoch) return "";
-  if (epoch->back) return why_held_back(*epoch->back);
-  if (!epoch->current) return "the server was restarted or failed over; the next job may have to wait";
+  if (epoch->back) return who_waits(*epoch->back);
+  if (!epoch->current)
+    return "the server was restarted or failed over; the next job with the epoch guard may have to wait";
   if (!epoch->accepted.empty()) return "accepted by " + escaped(epoch->accepted, 200);
   if (!epoch->age) return "";
   return "nothing forgotten for " + rough_duration(*epoch->age) + in_front("; ", who_else_waits(*epoch));
@@ -167,6 +197,9 @@ void add_successes(Lines& lines, const Status& status) {
               escaped(success.key, 100) + " succeeded " + success_text(success, status.successes->ago(success)));
   }
   if (known.size() > kShown) lines.add("once", "and " + std::to_string(known.size() - kShown) + " more");
+  for (const lock::PastSuccess& failure : status.successes->failed | std::views::take(kShown)) {
+    lines.add("once", escaped(failure.key, 100) + " " + failure_text(failure, status.successes->ago(failure)));
+  }
 }
 
 // What each server of a quorum says.
@@ -206,10 +239,12 @@ Row cells_of(const Status& status) {
   }
   if (status.state != Status::State::held || !status.holder()) return row;
   const lock::HolderView& holder = *status.oldest_holder();
-  const std::string expires = holder.expires_in ? rough_duration(*holder.expires_in) : "never";
+  const std::string expires = is_renewed(holder)  ? "renewed"
+                              : holder.expires_in ? rough_duration(*holder.expires_in)
+                                                  : "never";
   const std::string waiting = std::to_string(status.waiting);
   row.push_back(holder_cell(holder, status.number));
-  const Row rest = holder.described ? Row{std::to_string(holder.who.pid),
+  const Row rest = holder.described ? Row{holder.who.ended ? "-" : std::to_string(holder.who.pid),
                                           holder.held_for ? rough_duration(*holder.held_for) : "-",
                                           expires,
                                           waiting,
@@ -234,6 +269,15 @@ std::string user_and_host(const lock::HolderInfo& holder) {
   return escaped(holder.user, 40) + "@" + escaped(holder.host, 80);
 }
 
+std::string without_domain(const std::string& user_and_host) {
+  const std::size_t at = user_and_host.find('@');
+  if (at == user_and_host.npos) return user_and_host;
+  const std::size_t end = std::min(user_and_host.find(' ', at), user_and_host.size());
+  const std::size_t dot = user_and_host.find('.', at);
+  const bool address = user_and_host.substr(at + 1, end - at - 1).find_first_not_of("0123456789.") == std::string::npos;
+  return dot > end || address ? user_and_host : user_and_host.substr(0, dot) + user_and_host.substr(end);
+}
+
 std::string slots_text(const lock::Slots& slots) {
   std::string text;
   for (std::size_t i = 0; i < slots.numbers.size(); ++i) {
@@ -241,15 +285,6 @@ std::string slots_text(const lock::Slots& slots) {
             (slots.resources.empty() ? std::to_string(slots.numbers[i]) : escaped(slots.resources[i], 100));
   }
   return text;
-}
-
-std::string state_text(const Status& status) {
-  return plain_state_text(status) + (is_overdue(status) ? ", overdue" : "") +
-         (status.deadlock.empty() ? "" : ", deadlock");
-}
-
-bool is_overdue(const Status& status) {
-  return std::ranges::any_of(status.holders, [](const lock::HolderView& one) { return one.overdue > 0ms; });
 }
 
 std::string held_by(const lock::HolderView& holding, long long holders) {
@@ -281,6 +316,10 @@ std::string forecast_text(const lock::Forecast& forecast, bool in_detail) {
   return text + (forecast.wait ? ": about " + rough_duration(*forecast.wait) : "");
 }
 
+std::string failure_text(const lock::PastSuccess& failure, milliseconds ago) {
+  return "failed with status " + std::to_string(failure.start) + " " + success_text(failure, ago);
+}
+
 std::string success_text(const lock::PastSuccess& success, const std::optional<milliseconds>& ago) {
   return (ago ? rough_duration(*ago) + " ago" : date_text(success.at)) + " by " + described(success.who, {});
 }
@@ -294,7 +333,7 @@ std::string place_text(long long ahead) {
                                                       : "th");
 }
 
-std::string status_in_full(const Status& status, const Screen& screen, const std::string& near, bool in_detail) {
+std::string status_in_full(const Status& status, const Screen& screen, bool in_detail) {
   const bool other = status.state == Status::State::other_kind, held = status.state == Status::State::held;
   const lock::Layout layout = status.lock.layout;
   const lock::HolderView* only = held && status.number == 1 ? status.holder() : nullptr;
@@ -302,7 +341,7 @@ std::string status_in_full(const Status& status, const Screen& screen, const std
   lines.add("server", escaped(status.asked, 300));
   lines.add("name", status.name().display());
   if (layout != lock::Layout::plain && !other) lines.add("kind", std::string(noun(layout)));
-  lines.add("state", other ? "not a lock, but " + status.other_kind.text() : plain_state_text(status) + near);
+  lines.add("state", other ? "not a lock, but " + status.other_kind.text() : plain_state_text(status));
   if (!status.known) lines.add("", std::string(kNotKnown));
   if (only) add_only_holder(lines, *only, layout);
   if ((held && !only) || status.state == Status::State::contested) add_holders(lines, status);
@@ -322,6 +361,14 @@ std::string status_table(const std::vector<Status>& all, const Screen& screen) {
     rows.front().emplace_back(heading, Style::heading);
   }
   for (const Status& status : all) rows.push_back(cells_of(status));
+  constexpr std::size_t kName = 0, kState = 1, kHolder = 2, kCommand = 7;
+  constexpr FitStep kSteps[] = {{kHolder, kCommand, 0, without_domain},
+                                {kHolder, kCommand, 10},
+                                {kName, kCommand, 16},
+                                {kState, kCommand, 8},
+                                {kHolder, kCommand, 6},
+                                {kName, kCommand, 8}};
+  if (screen.width) fit(rows, kSteps, *screen.width);
   return table(rows, screen);
 }
 

@@ -1,17 +1,12 @@
 // SPDX-License-Identifier: MIT
-// The state of locks for people and Prometheus; show/json.h has it for programs. These functions escape everything that
-// came from a server.
+// The state of locks for people and Prometheus; show/json.h has it for programs and pages. These functions escape
+// everything that came from a server.
 #pragma once
-
-#include <functional>
-#include <map>
-#include <string>
-#include <vector>
 
 #include "base/error.h"
 #include "lock/history.h"
 #include "show/terminal.h"
-#include "verbs/forecast.h"
+#include "verbs/answers.h"
 #include "verbs/verbs.h"
 
 namespace rlock::cli {
@@ -20,10 +15,8 @@ namespace rlock::cli {
 inline constexpr const char* kNoLocks =
     "no locks are held through rlock; to see a lock of another program, name it: rlock status NAME\n";
 
-// One lock in full. `near`: empty, or the result of suggestion() for an unknown name.
-// `in_detail`: with all of the forecast.
-std::string status_in_full(const lock::Status& status, const Screen& screen = {}, const std::string& near = "",
-                           bool in_detail = false);
+// One lock in full. `in_detail`: with all of the forecast.
+std::string status_in_full(const lock::Status& status, const Screen& screen = {}, bool in_detail = false);
 // A heading, and a line for each lock.
 std::string status_table(const std::vector<lock::Status>& all, const Screen& screen = {});
 
@@ -32,18 +25,18 @@ std::string status_table(const std::vector<lock::Status>& all, const Screen& scr
 std::string held_by(const lock::HolderView& holding, long long holders = 1);
 std::string held_by(const lock::Acquired& found);
 std::string held_by(const lock::Status& status);
-// "held for reading", "2 of 3 slots taken, overdue"
-std::string state_text(const lock::Status& status);
-// True if a holder has not renewed its lease in time.
-bool is_overdue(const lock::Status& status);
 
 // "usually 4m00s each (median of the last 20): about 14m00s". `in_detail`: also how long most of them lasted.
 std::string forecast_text(const lock::Forecast& forecast, bool in_detail);
 
 // "alice@ci-7"
 std::string user_and_host(const lock::HolderInfo& holder);
+// The same for "alice@ci-7.example.com". Leaves what follows the host.
+std::string without_domain(const std::string& user_and_host);
 // "3h12m ago by alice@ci-7 pid 4242 (./deploy.sh)"
 std::string success_text(const lock::PastSuccess& success, const std::optional<milliseconds>& ago);
+// The same of a failure: "failed with status 3 2h ago by alice@host …".
+std::string failure_text(const lock::PastSuccess& failure, milliseconds ago);
 
 // "gpu0, gpu2", or the numbers, if the slots have no names; "" if they are unknown.
 std::string slots_text(const lock::Slots& slots);
@@ -59,21 +52,6 @@ struct ServerState {
 // each lock with a history. For locks that are not in `states`, it is unknown whether they are held.
 std::string prometheus_text(const std::vector<lock::Status>& states, const std::vector<lock::PastHold>& last,
                             const std::map<lock::LockName, lock::Totals>& totals,
-                            const std::map<std::string, ServerState>& servers = {});
-
-// status --watch: asks again every second, until a signal or a key ends it, or the reader is gone.
-struct Watched {
-  // Asks the servers, until the descriptor `interrupt` becomes readable; -1: none.
-  std::function<Result<std::vector<lock::Status>>(int interrupt)> look;
-  // The text to print if there is no terminal.
-  std::function<std::string(const std::vector<lock::Status>&)> shown;
-  bool for_people = true;  // on a terminal, show a full-screen picture instead
-  std::size_t names = 0;   // how many locks were named; 0: show all
-};
-
-// On a terminal, draws the picture every second; if standard input is a terminal, too, keys sort it, show one lock, and
-// quit. Otherwise prints the answer whenever it has changed. Keeps trying while a server is unreachable. Errors: those
-// of `look`, but `unavailable` only before the first success.
-Result<int> watch(const Watched& watched);
+                            const std::map<std::string, ServerState>& servers = {}, const lock::LeftOut& left_out = {});
 
 }  // namespace rlock::cli

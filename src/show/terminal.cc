@@ -5,7 +5,6 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <cctype>
 #include <cstdlib>
 
 #include "base/text.h"
@@ -13,54 +12,20 @@
 namespace rlock::cli {
 namespace {
 
-bool is_set(const char* variable) {
-  const char* value = std::getenv(variable);
-  return value && *value;
-}
-
-bool says_utf8() {
-  for (const char* variable : {"LC_ALL", "LC_CTYPE", "LANG"}) {
-    if (!is_set(variable)) continue;
-    std::string value = std::getenv(variable);
-    std::ranges::transform(value, value.begin(), [](unsigned char c) { return std::tolower(c); });
-    return value.contains("utf-8") || value.contains("utf8");
-  }
-  return false;
-}
-
 constexpr std::string_view kCodes[] = {"", "1", "32", "33", "31"};  // by Style
-
-// Turns arrow keys into j and k, and drops all other escape sequences (ECMA-48 §5.4: ESC [ … up to a byte from @ to ~;
-// xterm: ESC O and one byte). A single ESC is the key. Its branches are those of the sequences.
-std::string keys_in(std::string_view bytes) {
-  std::string keys;
-  for (std::size_t at = 0; at < bytes.size(); ++at) {
-    const char next = bytes[at] == '\033' && at + 1 < bytes.size() ? bytes[at + 1] : '\0';
-    if (next != '[' && next != 'O') {
-      keys += bytes[at];
-      continue;
-    }
-    at += 2;
-    while (next == '[' && at < bytes.size() && (bytes[at] < '@' || bytes[at] > '~')) ++at;
-    if (at < bytes.size() && bytes[at] == 'A') keys += 'k';
-    if (at < bytes.size() && bytes[at] == 'B') keys += 'j';
-  }
-  return keys;
-}
 
 }  // namespace
 
 Screen Screen::of_output() {
   Screen screen;
-  screen.unicode = says_utf8();
   if (!isatty(STDOUT_FILENO)) return screen;
   winsize size{};
   if (ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0) {
     screen.width = size.ws_col;
     if (size.ws_row > 0) screen.height = size.ws_row;
   }
-  const char* terminal = std::getenv("TERM");
-  screen.colour = !is_set("NO_COLOR") && terminal && std::string_view(terminal) != "dumb";
+  const char *plain = std::getenv("NO_COLOR"), *terminal = std::getenv("TERM");
+  screen.colour = (!plain || !*plain) && terminal && std::string_view(terminal) != "dumb";
   return screen;
 }
 
@@ -77,7 +42,8 @@ std::string line_of(const Row& row, const std::vector<std::size_t>& widths, cons
   std::size_t whole = 0;
   for (std::size_t i = 0; i < cells; ++i) {
     const std::size_t own = columns(row[i].text);
-    const std::size_t gap = i + 1 == cells ? 0 : std::max(widths[i], own) + 2 - own;
+    const bool left_out = own == 0 && widths[i] == 0;
+    const std::size_t gap = i + 1 == cells || left_out ? 0 : std::max(widths[i], own) + 2 - own;
     parts.push_back(row[i]);
     if (gap > 0) parts.emplace_back(std::string(gap, ' '));
     whole += own + gap;
@@ -97,19 +63,51 @@ std::string line_of(const Row& row, const std::vector<std::size_t>& widths, cons
   return line;
 }
 
-std::string table(const std::vector<Row>& rows, const Screen& screen) {
+std::vector<std::size_t> widths_of(const std::vector<Row>& rows) {
   std::vector<std::size_t> widths;
   for (const Row& row : rows) {
     widths.resize(std::max(widths.size(), row.size()));
     for (std::size_t i = 0; i < row.size(); ++i) widths[i] = std::max(widths[i], columns(row[i].text));
   }
+  return widths;
+}
+
+void FitStep::apply(Row& row) const {
+  if (column >= row.size()) return;
+  std::string& text = row[column].text;
+  text = change ? change(text) : cut_to(text, least);
+}
+
+std::vector<FitStep> fit(std::vector<Row>& rows, std::span<const FitStep> steps, std::size_t width) {
+  constexpr std::size_t kEnough = 12, kGap = 2;
+  std::vector<FitStep> taken;
+  for (FitStep step : steps) {
+    const std::vector<std::size_t> widths = widths_of(rows);
+    std::size_t all = std::min(widths[step.last], kEnough);
+    for (std::size_t i = 0; i < step.last; ++i) all += widths[i] == 0 ? 0 : widths[i] + kGap;
+    if (all <= width) continue;
+    const std::size_t now = widths[step.column];
+    step.least = std::max(now - std::min(now, all - width), step.least);
+    for (Row& row : rows) step.apply(row);
+    taken.push_back(step);
+  }
+  return taken;
+}
+
+std::string table(std::vector<Row> rows, const Screen& screen) {
+  for (Row& row : rows) {
+    if (!row.empty()) row.front().text = inert(row.front().text);
+  }
+  const std::vector<std::size_t> widths = widths_of(rows);
   std::string text;
   for (const Row& row : rows) text += line_of(row, widths, screen) + "\n";
   return text;
 }
 
-std::string fitted(std::string_view text, const Screen& screen) {
-  if (!screen.width) return std::string(text);
+std::string fitted(std::string_view lines, const Screen& screen) {
+  const std::string whole = inert(lines);
+  if (!screen.width) return whole;
+  std::string_view text = whole;
   std::string out;
   while (!text.empty()) {
     const std::size_t end = std::min(text.find('\n'), text.size());
@@ -122,33 +120,6 @@ std::string fitted(std::string_view text, const Screen& screen) {
 bool in_background(int terminal) {
   const pid_t foreground = tcgetpgrp(terminal);
   return foreground != -1 && foreground != getpgrp();
-}
-
-Keys::Keys() : terminal_(isatty(STDIN_FILENO)) { take(); }
-
-bool Keys::there() const { return terminal_ && tcgetpgrp(STDIN_FILENO) == getpgrp(); }
-
-void Keys::take() {
-  termios modes{};
-  if (!there() || tcgetattr(STDIN_FILENO, &modes) != 0) return;
-  // If line mode is off, these are our own modes, which a shell has restored after a stop.
-  if (!former_ || (modes.c_lflag & ICANON) != 0) former_ = modes;
-  modes.c_lflag &= ~static_cast<tcflag_t>(ICANON | ECHO);
-  modes.c_cc[VMIN] = 0;
-  modes.c_cc[VTIME] = 0;
-  tcsetattr(STDIN_FILENO, TCSANOW, &modes);
-}
-
-void Keys::give_back() const {
-  if (former_ && there()) tcsetattr(STDIN_FILENO, TCSANOW, &*former_);
-}
-
-std::string Keys::pressed() {
-  take();
-  if (!there()) return "";
-  char bytes[64];
-  const ssize_t length = read(STDIN_FILENO, bytes, sizeof bytes);
-  return keys_in({bytes, static_cast<std::size_t>(std::max<ssize_t>(length, 0))});
 }
 
 }  // namespace rlock::cli

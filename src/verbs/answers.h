@@ -3,6 +3,7 @@
 #pragma once
 
 #include <algorithm>
+#include <map>
 
 #include "verbs/mode.h"
 #include "verbs/name.h"
@@ -53,6 +54,9 @@ struct HolderView {
   std::string owner;  // untrusted text; of a long string, its beginning
   std::string mode;   // read, write or empty
   long long holds = 0;
+  // Words of which there is a new one with each command that begins under this hold. Of a quorum: those of all servers.
+  // Untrusted
+  std::string begun;
   std::optional<milliseconds> expires_in;  // none: never
   bool by_set = false;                     // another program has written the string with SET NX
   bool described = false;                  // it took the lock with rlock, and the following members are known:
@@ -63,6 +67,7 @@ struct HolderView {
   std::optional<milliseconds> renewed_ago;  // none: it is not renewed, or this is unknown
   milliseconds overdue{};                   // how long the next renewal has been missing: overdue_for in verbs/lease.h
   std::string token;
+  bool in_history = false;           // it records its hold
   std::vector<milliseconds> lasted;  // how long the last holds of this lock lasted, newest first; empty: unknown
   Slots slots;                       // of a semaphore
 };
@@ -75,17 +80,21 @@ struct Once {
   std::string text() const { return std::to_string(start) + " " + key; }  // for the scripts
 };
 
-// A success of it that a release records, to be remembered for `lasts`.
+// A success of it that a release records, to be remembered for `lasts`. Or a failure, beside the last success.
 struct Success {
   Once once;
   milliseconds lasts{};
   HolderInfo who;
+  int status = 0;  // of the job; other than 0: it has failed
 };
 
-// A success that a server remembers. All texts are untrusted.
+// In front of the key of a failure, where a server remembers it.
+inline constexpr char kFailed = '\1';
+
+// A success or a failure that a server remembers. All texts are untrusted.
 struct PastSuccess {
   std::string key;
-  long long start = 0;   // as in Once
+  long long start = 0;   // as in Once; of a failure, its status
   milliseconds until{};  // remembered until then, since 1970 by the server's clock
   milliseconds at{};     // when it was
   HolderInfo who;        // without a reason
@@ -93,8 +102,9 @@ struct PastSuccess {
 
 // What is remembered of one lock.
 struct Successes {
-  milliseconds now{};              // the server's clock, since 1970
-  std::vector<PastSuccess> known;  // newest first; of thousands, only some
+  milliseconds now{};               // the server's clock, since 1970
+  std::vector<PastSuccess> known;   // newest first; of thousands, only some
+  std::vector<PastSuccess> failed;  // those after the last success of their key, in the same order
 
   milliseconds ago(const PastSuccess& success) const { return std::max<milliseconds>(now - success.at, 0ms); }
 };
@@ -161,12 +171,12 @@ struct Acquired {
     asked,        // another process wants a lock that we held while waiting for the next one
     not_held,     // the heir does not hold it, see AcquireRequest::only_heir
     in_use,       // a job runs under the heir's hold, or it holds it more than once
-    over,         // the heir has passed a waiter that could run now
     no_upgrade,   // our ancestor holds it for reading, or has fewer slots: we would wait for it forever; or, to run
                   // once, it is not enough that our ancestor holds it
     succeeded,    // what is to run only once has already succeeded
     immortal,     // another program's lock never expires, and the user has set no limit to the wait
     deadlock,     // we wait for each other with other jobs, and are the one that gives up (lock/deadlock.h)
+    own,          // we would wait for a hold of our own (lock::OnHeldOf)
   };
   Outcome outcome = Outcome::held;
   std::optional<Hold> hold;                // granted
@@ -179,19 +189,22 @@ struct Acquired {
   long long holders = 0;  // held: how many there are
   std::optional<HolderView> holder;  // held: one of them
   long long number = 0;              // queue_full: how many wait; other_slots: how many slots there are
-  std::string by;     // replaced, asked: by whom, for people; deadlock: who waits for whom; other_names: the names
+  std::string by;     // replaced, asked: by whom, for people; deadlock: who waits for whom; own: for what, and
+                      // what to do instead; other_names: the names
   OtherKind instead;  // other_kind
   std::optional<PastSuccess> success;  // succeeded
   std::optional<milliseconds> ago;     // succeeded: how long ago; none: unknown
 };
 
-// over: it has passed a waiter that could run now, and must not keep it waiting (lua/part/backfill.lua).
-enum class RenewOutcome { renewed, free, other_owner, other_kind, lease_unknown, over };
+enum class RenewOutcome { renewed, free, other_owner, other_kind, lease_unknown };
 
 struct Renewed {
   RenewOutcome outcome = RenewOutcome::free;
-  milliseconds found{};  // renewed: what was left of the lease before, by the server's clock
-  OtherKind instead;     // other_kind
+  milliseconds found{};      // renewed: what was left of the lease before, by the server's clock
+  OtherKind instead;         // other_kind
+  std::string by{};          // free, other_owner: who has taken it away, for people; "": unknown
+  bool untidy = false;       // a dead waiter is in the queue; any release removes it
+  std::string unrecorded{};  // why the record of the epoch guard does not have the lease; untrusted; "": it has
 };
 
 // What a release records in the history (lua/part/history.lua).
@@ -211,7 +224,8 @@ struct ReleaseRequest {
   milliseconds lease{};  // of a hold of this process; 0: another process's hold, of which only this is known
 };
 
-enum class ReleaseOutcome { released, kept, free, other_owner, other_kind };
+// changed: only of force_unlock.
+enum class ReleaseOutcome { released, kept, free, other_owner, other_kind, changed };
 
 struct Released {
   ReleaseOutcome outcome = ReleaseOutcome::free;
@@ -220,6 +234,7 @@ struct Released {
   bool unfinished = false;  // there is more to do than one script may take
   OtherKind instead;        // other_kind
   std::string token;        // free, other_owner: the last fencing token granted; "": unknown. Untrusted
+  std::string by;           // free, other_owner: who has taken it away, for people; "": unknown
   std::string unwritten;    // released, kept: why the history could not be written; "" if it was, or need not be
   bool remembered = false;  // released, kept: the success of the note
   std::string forgotten;    // released, kept: why it is not remembered; "" if it is, or there is none
@@ -229,9 +244,8 @@ struct Released {
 // A waiter in the queue, as others see it.
 struct WaiterView {
   HolderInfo who;
-  std::string mode;       // read, write or empty
-  long long taken = 1;    // how many slots it wants, of a semaphore
-  bool backfill = false;  // it may go ahead of others that want more
+  std::string mode;     // read, write or empty
+  long long taken = 1;  // how many slots it wants, of a semaphore
   milliseconds for_so_long{};
   std::string id{};
   milliseconds since{};  // server's clock, since 1970
@@ -267,7 +281,7 @@ struct Status {
   // The first hundred owner ids in the queue of Redisson's RFairLock, in order. Untrusted text.
   std::vector<std::string> fair_queue;
   // How many clients listen where Redisson's wait for a release, not counting rlock's first waiter; a waiter of rlock
-  // that another one has overtaken may be counted. 0 for a quorum.
+  // that another one has overtaken may be counted for a moment. 0 for a quorum.
   long long listening = 0;
   std::vector<Server> servers;         // of a quorum; everything else is what a majority says
   std::string asked;                   // the address or addresses that were asked, without passwords
@@ -282,6 +296,35 @@ struct Status {
   // The one that has held it longest, regardless of renewals. Those that do not say how long come last, by owner id.
   // Null if nobody holds it.
   const HolderView* oldest_holder() const;
+};
+
+// How long a waiter will probably wait, judging by how long the last holds of the lock lasted.
+struct Forecast {
+  std::size_t holds = 0;             // how many it is based on, at least kFewest
+  milliseconds median{}, p90{};      // of these
+  std::optional<milliseconds> wait;  // none: unknown
+  bool longer = false;               // the present hold already lasts longer than all of these
+
+  static constexpr std::size_t kFewest = 5;
+};
+
+// The spans in what lua/part/history.lua has written, at most 20. Untrusted; anything else in it is ignored.
+std::vector<milliseconds> read_spans(std::string_view text);
+
+// The forecast for a waiter that wants `taken` of `slots`, behind `holder` and `ahead` other waiters (none: unknown),
+// each of whom takes one. A present hold is expected to last as long as the median of those that lasted longer than it
+// has lasted so far. If there are several slots, their holds are expected to end at regular intervals. None: too few
+// holds are known, or it is a read-write lock, whose readers share it.
+std::optional<Forecast> forecast(const HolderView& holder, const std::optional<long long>& ahead, long long slots,
+                                 int taken = 1);
+
+// For a job that asks for the lock now. None: also if it would not have to wait.
+std::optional<Forecast> forecast(const Status& status);
+
+// Locks for which a list has no room: about how many, and by the prefixes of their names.
+struct LeftOut {
+  std::size_t number = 0;
+  std::map<std::string, std::size_t> of_prefix;  // "": of many others. Untrusted text
 };
 
 }  // namespace rlock::lock

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: MIT
 #include "verbs/epoch.h"
 
-#include <algorithm>
-
-#include "base/duration.h"
+#include "base/clock.h"
+#include "base/secret.h"
 #include "base/text.h"
 
 namespace rlock::lock {
@@ -71,8 +70,10 @@ std::string why_held_back(const HeldBack& back) {
 
 std::string who_else_waits(const Epoch& epoch) {
   if (!epoch.at_once) return "";
-  return "a job with a lease longer than " + rough_duration(*epoch.at_once) + " has to wait";
+  return "a job with the epoch guard and a lease longer than " + rough_duration(*epoch.at_once) + " has to wait";
 }
+
+std::string who_waits(const HeldBack& back) { return why_held_back(back) + " for jobs with the epoch guard"; }
 
 redis::Words first_epoch() {
   return {"HSET", kEpochKey, "life", kData, "since", "0", "cause", "new", "longest", "0", "before", "0"};
@@ -109,6 +110,8 @@ Result<std::optional<Epoch>> read_epoch(redis::Client& client, const Until& unti
   return epoch;
 }
 
+namespace {
+
 Result<std::string> present_life(redis::Client& client, const Until& until) {
   const Reply info = RLOCK_TRY(client.call({"INFO"}, until));
   const auto recorded = client.call({"HGET", kEpochKey, "life"}, until);
@@ -117,20 +120,47 @@ Result<std::string> present_life(redis::Client& client, const Until& until) {
   return life;
 }
 
-Result<void> accept_epoch(redis::Client& client, const std::string& life, const std::string& who, const Until& until) {
-  if (RLOCK_TRY(present_life(client, until)) != life) {
-    return fail(Error::Code::unavailable,
-                escaped(client.address().display()) + ": it was restarted or failed over meanwhile; look again");
-  }
-  const redis::Words record = {"HSET",  kEpochKey,  "life",   life, "since",    "0",
-                               "cause", "accepted", "before", "0",  "accepted", who};
-  auto written = client.call(record, until);
-  if (!written && written.error().code == Error::Code::wrong_kind) {
+constexpr std::string_view kMark = "asked";
+
+// Writes the fields if the record still has the mark.
+constexpr std::string_view kAccept =
+    "if redis.call('hget', KEYS[1], ARGV[1]) ~= ARGV[2] then return 0 end "
+    "redis.call('hdel', KEYS[1], ARGV[1]) redis.call('hset', KEYS[1], unpack(ARGV, 3)) return 1";
+
+}  // namespace
+
+Result<EpochToAccept> mark_epoch(redis::Client& client, const Until& until) {
+  EpochToAccept shown{.life = RLOCK_TRY(present_life(client, until)), .mark = random_uuid()};
+  const auto marked = client.call({"HSET", kEpochKey, kMark, shown.mark}, until);
+  if (!marked && marked.error().code != Error::Code::wrong_kind) return std::unexpected(marked.error());
+  if (!marked) shown.mark.clear();
+  return shown;
+}
+
+void forget_mark(redis::Client& client, const Until& until) {
+  static_cast<void>(client.call({"HDEL", kEpochKey, kMark}, until));
+}
+
+Result<void> accept_epoch(redis::Client& client, const EpochToAccept& shown, const std::string& who,
+                          const Until& until) {
+  const redis::Words fields = {"life", shown.life, "since", "0", "cause", "accepted", "before", "0", "accepted", who};
+  const auto with = [&](redis::Words words) {
+    words.insert(words.end(), fields.begin(), fields.end());
+    return words;
+  };
+  const auto changed = [&] {
+    return fail(Error::Code::unavailable, escaped(client.address().display()) +
+                                              ": it was restarted or failed over, lost data, or was accepted by "
+                                              "somebody else meanwhile; look again");
+  };
+  if (RLOCK_TRY(present_life(client, until)) != shown.life) return changed();
+  if (shown.mark.empty()) {
     RLOCK_TRY(client.call({"DEL", kEpochKey}, until));
-    written = client.call(record, until);
+    RLOCK_TRY(client.call(with({"HSET", kEpochKey}), until));
+    return {};
   }
-  RLOCK_TRY(std::move(written));
-  return {};
+  const auto done = RLOCK_TRY(client.call(with({"EVAL", kAccept, "1", kEpochKey, kMark, shown.mark}), until));
+  return done.as_number() == 1 ? Result<void>() : changed();
 }
 
 }  // namespace rlock::lock

@@ -3,8 +3,6 @@
 
 #include <algorithm>
 
-#include "base/duration.h"
-
 namespace rlock::lock {
 
 milliseconds LeaseTiming::default_grace(milliseconds lease) { return std::min<milliseconds>(5s, lease / 6); }

@@ -3,7 +3,7 @@
 
 #include <cctype>
 
-#include "base/duration.h"
+#include "base/clock.h"
 #include "base/text.h"
 
 namespace rlock::lock {
@@ -50,8 +50,7 @@ std::string Mode::text() const {
   constexpr const char* kTexts[] = {"", "read", "write", "", "set"};
   if (kind != Kind::slots) return kTexts[static_cast<int>(kind)];
   std::string text = std::to_string(slots);
-  if (taken > 1 || backfill || !resources.empty()) text += " " + std::to_string(taken);
-  if (backfill) text += " backfill";
+  if (taken > 1 || !resources.empty()) text += " " + std::to_string(taken);
   return resources.empty() ? text : text + " from " + joined(resources, ",");
 }
 
@@ -86,5 +85,28 @@ std::string Lock::description_key(const std::string& owner) const {
   if (has_one_holder()) return name.holder_key();
   return name.hold_key_prefix() + (layout == Layout::semaphore ? permit_of(owner) : owner);
 }
+
+Slots Slots::read(std::string_view numbers, const std::vector<std::string>& names) {
+  constexpr long long kHighest = 1'000'000;
+  Slots slots;
+  for (const std::string& word : split(numbers, ' ')) {
+    const auto number = whole_number(word);
+    if (!number || *number < 0 || *number > kHighest || slots.numbers.size() == kMostTaken) return {};
+    slots.numbers.push_back(static_cast<int>(*number));
+    if (static_cast<std::size_t>(*number) < names.size()) {
+      slots.resources.push_back(names[static_cast<std::size_t>(*number)]);
+    }
+  }
+  if (slots.resources.size() < slots.numbers.size()) slots.resources.clear();
+  return slots;
+}
+
+std::string Slots::number_text() const {
+  std::string text;
+  for (const int number : numbers) text += (text.empty() ? "" : " ") + std::to_string(number);
+  return text;
+}
+
+std::string Slots::resource_text() const { return joined(resources, " "); }
 
 }  // namespace rlock::lock

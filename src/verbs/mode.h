@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: MIT
-// How a lock is held, and the layout in Redis that follows from that.
+// How a lock is held, the layout in Redis that follows from that, and which slots of a semaphore an owner has.
 #pragma once
 
 #include "verbs/name.h"
-#include "verbs/slots.h"
 
 namespace rlock::lock {
 
@@ -37,9 +36,8 @@ struct OtherKind {
 
 struct Mode {
   enum class Kind { plain, read, write, slots, set } kind = Kind::plain;
-  int slots = 0;          // how many the semaphore has
-  int taken = 1;          // how many of them the owner takes
-  bool backfill = false;  // pass waiters that cannot run yet (lua/part/backfill.lua)
+  int slots = 0;  // how many the semaphore has
+  int taken = 1;  // how many of them the owner takes
   // Their names, of all `slots` in the order of their numbers; empty: they have none.
   std::vector<std::string> resources{};
   bool resize = false;  // change their number to `slots`
@@ -59,6 +57,20 @@ struct Lock {
   // The key that describes the holder `owner` to people: the holder key if there is at most one holder.
   std::string description_key(const std::string& owner) const;
   bool has_one_holder() const { return layout == Layout::plain || layout == Layout::string; }
+};
+
+// Which slots of a semaphore an owner has (lua/part/pool.lua).
+struct Slots {
+  std::vector<int> numbers;            // from 0; none: unknown, or it has none
+  std::vector<std::string> resources;  // their names, in the same order, if all of them have one
+
+  // Reads the numbers, with blanks in between; any other text is no number. `names` are those of all slots, in the
+  // order of their numbers.
+  static Slots read(std::string_view numbers, const std::vector<std::string>& names);
+
+  // "0 2", "gpu0 gpu2"; "" if there are none.
+  std::string number_text() const;
+  std::string resource_text() const;
 };
 
 }  // namespace rlock::lock

@@ -3,22 +3,62 @@
 
 #include <unistd.h>
 
-#include <algorithm>
 #include <charconv>
 #include <ranges>
 #include <set>
 
-#include "base/date.h"
-#include "base/random.h"
-#include "base/text.h"
-#include "verbs/slots.h"
+#include "base/secret.h"
 
 namespace rlock::lock {
 namespace {
 
+using Way = Wakeup::Way;
+
+constexpr Convention kConventions[] = {
+    {.preset = "redis-py", .key = "%"},
+    {.preset = "redsync", .key = "%"},
+    {.preset = "bsm-redislock", .key = "%"},
+    {.preset = "redlock", .key = "%"},
+    {.preset = "redlock-py", .key = "%"},
+    {.preset = "ioredis-lock", .key = "%"},
+    {.preset = "redis-semaphore", .key = "mutex:%"},
+    {.preset = "pottery", .key = "redlock:%"},
+    // Its waiters BLPOP there. The list is deleted first, so that one release leaves one element.
+    {.preset = "python-redis-lock",
+     .key = "lock:%",
+     .wakes = Way::push,
+     .where = "lock-signal:%",
+     .what = "1",
+     .lasts = 1s},
+    // A registry in pub/sub mode listens there.
+    {.preset = "spring", .key = "", .wanted = "REGISTRY:%", .wakes = Way::publish, .where = "@-channel"},
+    {.preset = "shedlock", .key = "job-lock:default:%", .dated_values = true},
+    {.preset = "rslock", .key = "%"},
+    {.preset = "redlock-rb", .key = "%"},
+    {.preset = "redlock-net", .key = "redlock:%"},
+    {.preset = "symfony", .key = "%"},
+    // Both prefixes, of the connection and of the cache, contain the application's name.
+    {.preset = "laravel", .key = "", .wanted = "PREFIX%"},
+};
+
+std::string filled(std::string_view form, char mark, std::string_view with) {
+  std::string text(form);
+  if (const auto at = text.find(mark); at != std::string::npos) text.replace(at, 1, with);
+  return text;
+}
+
 constexpr std::size_t kLongest = 512;
 // Where the version of a UUID stands, and the number of slots of an owner of several.
 constexpr std::size_t kVersion = 14, kSlots = 32;
+
+// Whether another lock can have a key or channel like this, `word:{N}` or, as Redisson adds a suffix, `{N}:suffix`.
+bool is_companion(std::string_view text) {
+  const auto begins = [&](const Companion& one) {
+    return text.starts_with(one.word) && text.substr(one.word.size()).starts_with(':');
+  };
+  const bool has_suffix = text.ends_with(LockName::kPermits) || text.contains(LockName::kReader);
+  return std::ranges::any_of(kCompanions, begins) || (text.contains('{') && has_suffix);
+}
 
 // The part of a key that determines its slot: the text between the first { and the next }, or the whole key if there
 // is no such text.
@@ -30,7 +70,37 @@ std::string_view hash_tag(std::string_view key) {
   return key.substr(open + 1, close - open - 1);
 }
 
+// The wake-up of that lock. Errors (usage): also if the convention needs another form.
+Result<Wakeup> wakeup_of(const Convention& convention, std::string_view form, std::string_view name) {
+  const std::string key = RLOCK_TRY(key_of(form, name));
+  if (convention.wakes == Way::none) return Wakeup{};
+  std::string where = filled(convention.where, '%', name);
+  if (convention.where.contains('@')) {
+    constexpr std::string_view kEnd = ":%";
+    if (!form.ends_with(kEnd) || form.size() == kEnd.size()) {
+      return fail(Error::Code::usage, "its key " + in_quotes(form) + " does not have the form " +
+                                          std::string(convention.wanted) + ", which names the channel of its waiters");
+    }
+    where = filled(where, '@', form.substr(0, form.size() - kEnd.size()));
+  }
+  return Wakeup{convention.wakes, where, convention.what.empty() ? key : std::string(convention.what),
+                convention.lasts};
+}
+
 }  // namespace
+
+std::span<const Convention> conventions() { return kConventions; }
+
+const Convention* find_convention(std::string_view preset) {
+  const auto* found = std::ranges::find(kConventions, preset, &Convention::preset);
+  return found == std::end(kConventions) ? nullptr : found;
+}
+
+Result<std::string> key_of(std::string_view form, std::string_view name) {
+  if (std::ranges::count(form, '%') == 1) return filled(form, '%', name);
+  return fail(Error::Code::usage,
+              in_quotes(form) + " is not the form of a key; write exactly one %, in the place of NAME");
+}
 
 Result<LockName> LockName::parse(std::string_view text) {
   const auto bad = [&](const std::string& why) {
@@ -43,16 +113,11 @@ Result<LockName> LockName::parse(std::string_view text) {
   if (has_control(text)) return bad("it contains a control character");
 
   LockName name{std::string(text)};
-  if (hash_tag(name.companion(kHolder)) != hash_tag(text)) {
+  if (hash_tag(name.holder_key()) != hash_tag(text)) {
     return bad(
         "its braces would put its companion keys into another cluster slot; use one pair with text between, or none");
   }
-  for (const std::string_view word : {"rlock:holder", "rlock:hold", "rlock:queue", "rlock:waiters", "rlock:history",
-                                      "rlock:totals", "rlock:once", "redisson_lock_token"}) {
-    if (text.starts_with(word) && text.substr(word.size()).starts_with(':')) {
-      return bad("it would be a key of another lock");
-    }
-  }
+  if (is_companion(text)) return bad("it would be a key or channel of another lock");
   if (text == kEpochKey) return bad("it would be the key of the epoch guard");
   if (text.front() == '{' && text.find('}') == text.size() - 1) {
     return bad("it would share its companion keys with the lock " + in_quotes(text.substr(1, text.size() - 2)));
@@ -75,13 +140,18 @@ Result<LockName> LockName::named_by(const Convention* convention, std::string_vi
 
 std::string LockName::display() const { return escaped(text_); }
 
-std::string LockName::companion(std::string_view word) const { return std::string(word) + ":" + tag(); }
+std::string LockName::companion(const Companion& which) const { return std::string(which.word) + ":" + tag(); }
 
 std::string LockName::tag() const { return !text_.contains('{') ? "{" + text_ + "}" : text_; }
 
-std::optional<LockName> LockName::of_companion(std::string_view word, std::string_view key) {
-  if (!key.starts_with(word)) return {};
-  key.remove_prefix(std::min(word.size() + 1, key.size()));
+std::optional<LockName> LockName::of_companion(const Companion& which, std::string_view key) {
+  const std::string start = std::string(which.word) + ":";
+  if (!key.starts_with(start)) return {};
+  key.remove_prefix(start.size());
+  if (which == Companion("rlock:hold")) {
+    if (!key.ends_with(kDue)) return {};
+    key.remove_suffix(kDue.size());
+  }
   auto plain = parse(key);
   auto inner = key.size() > 2 && key.starts_with('{') ? parse(key.substr(1, key.size() - 2)) : plain;
   // {x} is never a name, so at most one of the two is.

@@ -1,16 +1,94 @@
 // SPDX-License-Identifier: MIT
-// The name of a lock, the keys that belong to it, and the ids of its owners.
+// The name of a lock, the keys that belong to it and to locks of other libraries, and the ids of its owners.
 #pragma once
 
+#include <algorithm>
 #include <optional>
+#include <span>
 #include <vector>
 
-#include "verbs/convention.h"
+#include "base/clock.h"
+#include "base/error.h"
+#include "base/text.h"
 
 namespace rlock::lock {
 
+// How a release wakes a library's waiters (lua/part/base.lua).
+struct Wakeup {
+  enum class Way {
+    none,     // they poll
+    push,     // push `what` to the list `where`, which expires after `lasts`
+    publish,  // publish `what` on the channel `where`; rlock's first waiter listens there, too
+  } way = Way::none;
+  std::string where, what;
+  milliseconds lasts{};
+
+  bool operator==(const Wakeup&) const = default;
+};
+
+// In these texts, % is the name of a lock.
+struct Convention {
+  std::string_view preset;
+  std::string_view key;     // the library's default key; "" if it has none
+  std::string_view wanted;  // for messages: the form of the key that the user then has to give
+  Wakeup::Way wakes = Wakeup::Way::none;
+  std::string_view where;  // @ is the part of the key's form before ":%"
+  std::string_view what;   // "": the key
+  milliseconds lasts{};
+  bool dated_values = false;  // the value says when and on which host it was written, as ShedLock's does
+};
+
+// How other libraries name the locks that they take with SET NX PX, and how they wake their waiters. docs/interop.md
+// gives the source of each.
+std::span<const Convention> conventions();
+
+// Null: there is no such preset.
+const Convention* find_convention(std::string_view preset);
+
+// The key of the lock `name`, if `form` is the key with % in place of the name. Errors (usage): the form does not
+// contain exactly one %.
+Result<std::string> key_of(std::string_view form, std::string_view name);
+
 // The record of the epoch guard (verbs/epoch.h), one on each server; no lock can have this name.
 inline constexpr std::string_view kEpochKey = "rlock:epoch";
+
+// A key or channel beside a lock, `word:{N}`, which `:` and more follows if there are several. Other words do not
+// compile.
+struct Companion {
+  constexpr Companion(std::string_view its_word, std::string_view its_type) : word(its_word), type(its_type) {}
+  consteval Companion(const char* listed);
+
+  constexpr bool is_channel() const { return type == "channel"; }
+  constexpr bool is_key() const { return !type.empty() && !is_channel(); }
+  bool operator==(const Companion&) const = default;
+
+  std::string_view word;
+  std::string_view type;  // what TYPE says of a key; "channel"; "": only Redisson uses it
+};
+
+// All of them. Rights, type checks and the refusal of names use this list, and tests compare the documents with it.
+inline constexpr Companion kCompanions[] = {
+    {"rlock:holder", "hash"},
+    {"rlock:hold", "hash"},
+    {"rlock:queue", "zset"},
+    {"rlock:waiters", "hash"},
+    {"rlock:history", "stream"},
+    {"rlock:totals", "hash"},
+    {"rlock:once", "hash"},
+    {"rlock:pool", "hash"},
+    {"redisson_lock_token", "string"},
+    {"redisson_lock_queue", "list"},
+    {"redisson_lock_timeout", "zset"},
+    {"redisson_unlock_latch", ""},
+    {"rlock:control", "channel"},
+    {"rlock:grant", "channel"},
+    {"redisson_lock__channel", "channel"},
+    {"redisson_rwlock", "channel"},
+    {"redisson_sc", "channel"},
+};
+
+consteval Companion::Companion(const char* listed)
+    : Companion(*std::ranges::find(kCompanions, std::string_view(listed), &Companion::word)) {}
 
 class LockName {
  public:
@@ -18,7 +96,7 @@ class LockName {
   // for companion keys, `word:{N}`, or `word:N` if N contains a `{` (RedissonObject.prefixName):
   //   a{b  a}b  {}x   the companion keys would hash to another slot than N (Redis cluster specification, hash tags)
   //   {x}             has the same companion keys as the lock x
-  //   rlock:holder:…  and the like are companion keys themselves
+  //   rlock:holder:…, {x}:timeout and the like are companions themselves
   static Result<LockName> parse(std::string_view text);
 
   // The lock that `convention` (or nobody, if null) gives this name, at the key that `form` determines; "" means the
@@ -32,41 +110,38 @@ class LockName {
   const Convention* convention() const { return convention_; }  // null: none
   std::string display() const;                                  // escaped, for messages
 
-  // The companion key or channel with this word.
-  std::string companion(std::string_view word) const;
+  std::string companion(const Companion& which) const;
   // The prefix of the keys that Redisson names by a suffix: {N}, or N if N contains a brace.
   std::string tag() const;
-  std::string permits_key() const { return tag() + ":timeout"; }  // of a semaphore
+  // What follows the tag: of a semaphore's permits; of a reader's holds, in front of their numbers.
+  static constexpr std::string_view kPermits = ":timeout", kReader = ":rwlock_timeout:";
+  std::string permits_key() const { return tag() + std::string(kPermits); }
   // Holds the time of a reader's first hold.
-  std::string reader_key(const std::string& owner) const { return tag() + ":" + owner + ":rwlock_timeout:1"; }
+  std::string reader_key(const std::string& owner) const { return tag() + ":" + owner + std::string(kReader) + "1"; }
 
   std::string pool_key() const { return companion("rlock:pool"); }  // of a semaphore: who has which slot
 
-  std::string token_key() const { return companion(kToken); }
-  std::string holder_key() const { return companion(kHolder); }
+  std::string token_key() const { return companion("redisson_lock_token"); }
+  std::string holder_key() const { return companion("rlock:holder"); }
   std::string control_channel() const { return companion("rlock:control"); }
-  std::string queue_key() const { return companion(kQueue); }
+  std::string queue_key() const { return companion("rlock:queue"); }
   std::string waiters_key() const { return companion("rlock:waiters"); }
-  std::string history_key() const { return companion(kHistory); }
-  std::string totals_key() const { return companion(kTotals); }
-  std::string once_key() const { return companion(kOnce); }
+  std::string history_key() const { return companion("rlock:history"); }
+  std::string totals_key() const { return companion("rlock:totals"); }
+  std::string once_key() const { return companion("rlock:once"); }
   // A waiter's id follows.
   std::string grant_channel_prefix() const { return companion("rlock:grant") + ":"; }
   // The keys that describe the holders of a shared lock; a holder's id follows.
-  std::string hold_key_prefix() const { return companion(kHold) + ":"; }
+  std::string hold_key_prefix() const { return companion("rlock:hold") + ":"; }
 
   // The holds that still need an entry in the history, and the fields of one such entry (lua/part/due.lua).
-  std::string due_key() const { return companion(kHold) + std::string(kDue); }
+  std::string due_key() const { return companion("rlock:hold") + std::string(kDue); }
   std::string entry_key(const std::string& owner) const { return hold_key_prefix() + owner + ":entry"; }
 
-  // Words of companion keys by which locks can be found.
-  static constexpr std::string_view kHolder = "rlock:holder", kQueue = "rlock:queue", kHistory = "rlock:history",
-                                    kTotals = "rlock:totals", kToken = "redisson_lock_token", kHold = "rlock:hold",
-                                    kOnce = "rlock:once";
-  // Of the keys with kHold, only the one with this suffix leads to a lock; the others belong to single holders.
+  // Of the keys with rlock:hold, only the one with this suffix leads to a lock; the others belong to single holders.
   static constexpr std::string_view kDue = ":due";
-  // The name that a companion key with that word belongs to; none if the key breaks the rule.
-  static std::optional<LockName> of_companion(std::string_view word, std::string_view key);
+  // The name that this key belongs to; none if it is another key.
+  static std::optional<LockName> of_companion(const Companion& which, std::string_view key);
 
   // Compares keys.
   auto operator<=>(const LockName& other) const { return text_ <=> other.text_; }
@@ -79,6 +154,14 @@ class LockName {
   Wakeup wakeup_;
   const Convention* convention_ = nullptr;
 };
+
+// The order of names for people.
+struct ForPeople {
+  bool operator()(const LockName& one, const LockName& other) const { return comes_before(one.text(), other.text()); }
+};
+
+// The most slots that an owner may take (lua/layout/semaphore.lua).
+inline constexpr int kMostTaken = 64;
 
 // The owner of a hold: "<uuid>:<number>", which is the field of the lock's hash, as in Redisson. It is all that a
 // client needs to renew and to release. Every attempt uses a new id, and none is used again after a release: a delayed

@@ -1,44 +1,37 @@
 // SPDX-License-Identifier: MIT
 #include "verbs/rights.h"
 
-#include "base/random.h"
+#include "base/secret.h"
 #include "base/text.h"
 #include "redis/server_error.h"
-#include "verbs/by_scripts.h"
+#include "verbs/verbs.h"
 
 namespace rlock::lock {
 namespace {
-
-constexpr std::string_view kKeyWords[] = {
-    "rlock:holder", "rlock:hold", "rlock:queue",         "rlock:waiters",       "rlock:history",        "rlock:totals",
-    "rlock:once",   "rlock:pool", "redisson_lock_token", "redisson_lock_queue", "redisson_lock_timeout"};
-constexpr std::string_view kChannelWords[] = {"rlock:control", "rlock:grant", "redisson_lock__channel",
-                                              "redisson_rwlock", "redisson_sc"};
 
 constexpr std::string_view kCommands =
     "-@all +eval +evalsha +time +get +set +hget +hset +hexists +hdel +hmget +hgetall +hlen +exists +type +pttl "
     "+pexpire +zadd +zcard +zrange +zrank +zrem +zrevrangebyscore +zscore +pubsub|numsub "
     "+incrby +zcount +zrangebyscore +zremrangebyscore +zrevrange "
     "+lrange +rpush +lrem +persist +xadd +xrevrange +hincrby "
-    "+del +publish +subscribe +select +scan +hscan +getrange +info +client|setname";
+    "+del +publish +subscribe +unsubscribe +select +scan +hscan +getrange +info +client|setname";
 
 // Redis 7 and later, because of the last three.
-constexpr std::string_view kClusterCommands = " +cluster|slots +asking +ssubscribe +spublish +pubsub|shardnumsub";
+constexpr std::string_view kClusterCommands =
+    " +cluster|slots +asking +ssubscribe +sunsubscribe +spublish +pubsub|shardnumsub";
 
-std::string key_patterns(const std::string& prefix) {
-  if (prefix.empty()) return "~*";
-  std::string patterns = "~" + prefix + "* ~{" + prefix + "* ~" + std::string(kEpochKey);
-  for (const std::string_view word : kKeyWords) patterns += " ~" + std::string(word) + ":{" + prefix + "*";
-  return patterns;
-}
-
-// Names that contain a brace have no braces around them in their channels, but a prefix cannot contain one.
-std::string channel_patterns(const std::string& prefix) {
-  std::string patterns;
-  for (const std::string_view word : kChannelWords) {
-    patterns += " &" + std::string(word) + ":" + (prefix.empty() ? "" : "{" + prefix) + "*";
+// Names that contain a brace have no braces around them in their companions, but a prefix cannot contain one.
+std::string patterns(const std::string& prefix) {
+  std::string keys = prefix.empty() ? "~*" : "~" + prefix + "* ~{" + prefix + "* ~" + std::string(kEpochKey), channels;
+  for (const Companion& one : kCompanions) {
+    const std::string pattern = std::string(one.word) + ":" + (prefix.empty() ? "" : "{" + prefix) + "*";
+    if (one.is_channel()) {
+      channels += " &" + pattern;
+    } else if (one.is_key() && !prefix.empty()) {
+      keys += " ~" + pattern;
+    }
   }
-  return patterns;
+  return keys + channels;
 }
 
 constexpr milliseconds kTrialLease = 10s;  // short, in case this process dies
@@ -93,38 +86,30 @@ class Trial {
     return result;
   }
 
-  // A server cannot give another answer about a lock that nobody else knows.
-  static Result<void> expect(bool expected, std::string_view instead) {
-    if (expected) return {};
+  // What the server answers about a lock that nobody else knows must be `expected`.
+  template <class T, class Expected>
+  Result<void> expect(Result<T> result, const Expected& expected, std::string_view instead) {
+    const T answer = RLOCK_TRY(heard(std::move(result)));
+    if (expected(answer)) return {};
     return fail(Error::Code::protocol, "the server answered that the lock is " + std::string(instead));
   }
 
-  Result<Hold> acquire(const AcquireRequest& request) {
-    const Acquired acquired = RLOCK_TRY(heard(verbs_.acquire(request, soon())));
-    RLOCK_TRY(expect(acquired.hold.has_value(), "held by another"));
-    return *acquired.hold;
+  Result<Hold> acquire(const Mode& mode = {}) {
+    const Acquired acquired = RLOCK_TRY(heard(verbs_.acquire(request(mode), soon())));
+    if (acquired.hold) return *acquired.hold;
+    return fail(Error::Code::protocol, "the server answered that the lock is held by another");
   }
 
   Result<void> release(const Hold& hold) {
-    const Released released = RLOCK_TRY(heard(verbs_.release(hold, soon())));
-    return expect(released.outcome == ReleaseOutcome::released, "not ours");
-  }
-
-  Result<void> renew(const Hold& hold) {
-    const Renewed renewed = RLOCK_TRY(heard(verbs_.renew(hold.lock, hold.owner, kTrialLease, soon())));
-    return expect(renewed.outcome == RenewOutcome::renewed, "not ours");
-  }
-
-  Result<void> inspect() {
-    const Status status = RLOCK_TRY(heard(verbs_.inspect(name_, soon(), {})));
-    return expect(status.state == Status::State::held, "free");
+    const auto is_released = [](const Released& one) { return one.outcome == ReleaseOutcome::released; };
+    return expect(verbs_.release(hold, soon()), is_released, "not ours");
   }
 
   Result<void> wait() {
     AcquireRequest request = this->request();
     request.queueing.emplace();
-    const Acquired acquired = RLOCK_TRY(heard(verbs_.acquire(request, soon())));
-    RLOCK_TRY(expect(acquired.outcome == Acquired::Outcome::held, "free"));
+    const auto is_held = [](const Acquired& one) { return one.outcome == Acquired::Outcome::held; };
+    RLOCK_TRY(expect(verbs_.acquire(request, soon()), is_held, "free"));
     RLOCK_TRY(heard(verbs_.release(ReleaseRequest{{name_}, request.owner, request.hold()}, soon())));
     return {};
   }
@@ -149,10 +134,6 @@ class Trial {
     words.insert(words.end(), {sharded ? "spublish" : "publish", sharded ? "shardnumsub" : "numsub"});
     words.insert(words.end(), channel.begin(), channel.end());
     const auto replies = heard(client_.call(words, soon()));
-    if (!replies && redis::refuses_scripts(replies.error()) && try_without_scripts()) {
-      note("EVAL", "only string locks work (--protocol set)", replies);
-      return;
-    }
     if (!note("EVAL", "", replies)) return;
     const std::string_view commands[] = {"TIME", sharded ? "PUBSUB SHARDNUMSUB" : "PUBSUB NUMSUB",
                                          sharded ? "SPUBLISH" : "PUBLISH"};
@@ -164,28 +145,26 @@ class Trial {
     }
   }
 
-  bool try_without_scripts() {
-    const auto hold = acquire(request({.kind = Mode::Kind::set}));
-    return note("SET IFEQ", "no lock works without scripts", hold ? release(*hold) : std::unexpected(hold.error()));
-  }
-
   void try_lock() {
     if (gone_) return;
-    const auto hold = acquire(request());
+    const auto hold = acquire();
     locks_work_ = note("acquire", "", hold);
     if (!locks_work_) return;
     const auto then = [&](std::string_view what, auto step) {
       if (!gone_) note(what, "", step());
     };
+    const auto is_shown = [](const Status& one) { return one.state == Status::State::held; };
+    const auto is_renewed = [](const Renewed& one) { return one.outcome == RenewOutcome::renewed; };
     then("wait", [&] { return wait(); });
-    then("inspect", [&] { return inspect(); });
-    then("renew", [&] { return renew(*hold); });
+    then("inspect", [&] { return expect(verbs_.inspect(name_, soon(), {}), is_shown, "free"); });
+    then("renew",
+         [&] { return expect(verbs_.renew(hold->lock, hold->owner, kTrialLease, soon()), is_renewed, "not ours"); });
     then("release", [&] { return release(*hold); });
   }
 
   void try_kind(std::string_view what, std::string_view without, const Mode& mode) {
     if (gone_ || !locks_work_) return;
-    const auto hold = acquire(request(mode));
+    const auto hold = acquire(mode);
     note(what, without, hold ? release(*hold) : std::unexpected(hold.error()));
   }
 
@@ -231,6 +210,11 @@ Result<std::string> parse_prefix(std::string_view text) {
                                         ": a rule cannot contain a blank, a quote, a brace, or a character with a "
                                         "meaning in patterns; give only the beginning of the names, as in p:");
   }
+  for (const Companion& one : kCompanions) {
+    if (text.empty() || !one.word.starts_with(text)) continue;
+    return fail(Error::Code::usage, "PREFIX " + in_quotes(text) + ": keys of all locks begin with it, such as " +
+                                        std::string(one.word) + ":{NAME}; give a longer one");
+  }
   // The rules for names, apart from the end.
   auto name = LockName::parse(std::string(text) + "x");
   if (!name) return std::unexpected(std::move(name).error().in("PREFIX"));
@@ -240,8 +224,8 @@ Result<std::string> parse_prefix(std::string_view text) {
 std::string acl_rule(std::string_view prefix, bool cluster) {
   const std::string start(prefix);
   // Redis 6.2 needs resetchannels before the channels.
-  return "ACL SETUSER rlock reset resetchannels on >PASSWORD " + key_patterns(start) + channel_patterns(start) + " " +
-         std::string(kCommands) + (cluster ? std::string(kClusterCommands) : "");
+  return "ACL SETUSER rlock reset resetchannels on >PASSWORD " + patterns(start) + " " + std::string(kCommands) +
+         (cluster ? std::string(kClusterCommands) : "");
 }
 
 Result<std::vector<Tried>> try_rights(redis::Client& client, const std::string& prefix, const HolderInfo& who,

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Calls of the scripts of lua/. Only this file and verbs/replies know the arguments and replies, which the head of each
-// script describes.
+// Calls of the scripts of lua/, and their replies. Only this file knows their arguments and replies, which the head of
+// each script describes.
 //
 // EVALSHA names a script by its SHA1. EVAL sends its whole text, to a server that does not know it, and for a user
 // without the right to EVALSHA. A script that the server does not know has not run, so sending it again adds no doubt.
@@ -30,10 +30,12 @@ class Call {
   Call& argument(long long number) { return argument(std::to_string(number)); }
   Call& argument(milliseconds time) { return argument(std::to_string(time.count())); }
 
-  // With the epoch guard; "": without. REQUIRES: it has all other keys.
-  Call& guarded(const std::string& words);
+  // With the epoch guard; "": without. A renewal does not declare its key: a user who has lost the right to that keeps
+  // the lock. REQUIRES: it has all other keys.
+  Call& guarded(const std::string& words, bool declared);
+  // Something else about the request, see ARGV[1] in lua/part/base.lua.
+  void add_word(std::string_view word) { arguments_.front().append(", ").append(word); }
 
-  const std::string& first_key() const { return keys_.front(); }
   // The command; valid as long as this object.
   redis::Words by_sha1() const { return words("EVALSHA", sha1_); }
   redis::Words as_a_whole() const { return words("EVAL", text_); }
@@ -57,8 +59,8 @@ std::vector<Call> renew_calls(redis::Client& client, std::span<const Hold> holds
 // `id`: of the request. `remember`: how long it may be sent again; 0: it is sent only once.
 Call release_call(redis::Client& client, const ReleaseRequest& request, const std::string& id, milliseconds remember,
                   const Until& until);
-Call force_unlock_call(redis::Client& client, const Lock& lock, const OwnerId& owner, const HistoryNote* note,
-                       const Until& until);
+Call force_unlock_call(redis::Client& client, const Lock& lock, const HolderView& shown, const std::string& by,
+                       const HistoryNote* note, const Until& until);
 Call raise_call(redis::Client& client, const Hold& hold, const Until& until);
 Call inspect_call(redis::Client& client, const Lock& lock, const Until& until);
 
@@ -72,5 +74,27 @@ Result<redis::Reply> send(redis::Client& client, const Call& call, Attempts atte
 
 // A result for each, in one exchange. Errors: those of redis::Client::call_all.
 std::vector<Result<redis::Reply>> send_all(redis::Client& client, std::span<const Call> calls, const Until& until);
+
+// The replies. Everything in them is untrusted. Errors of all: protocol if a reply does not have the shape that the
+// script promises.
+
+// None: ask again at once. `sent`: when the first of the requests was sent. Errors: also wrong_kind if the key of the
+// fencing token contains something else.
+Result<std::optional<Acquired>> read_acquire(const redis::Reply& reply, const AcquireRequest& request, TimePoint sent);
+
+// Never other_kind: inspect tells that from other_owner.
+Result<Renewed> read_renewal(const redis::Reply& reply);
+
+// Of release and force_unlock.
+Result<Released> read_release(const redis::Reply& reply);
+
+// A record as lua/part/once.lua describes it. None: it is malformed.
+std::optional<PastSuccess> read_success(const std::string& key, std::string_view record);
+
+// False: the owner does not hold the lock.
+Result<bool> read_raise(const redis::Reply& reply, const Lock& lock);
+
+// State::other_kind: it is not a lock of the layout of `lock`.
+Result<Status> read_inspection(const redis::Reply& reply, const Lock& lock);
 
 }  // namespace rlock::lock

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
-// The verbs on locks: one interface with three implementations. One server keeps a lock by scripts
-// (verbs/by_scripts.h) or without (verbs/without_scripts.h); several servers keep it as a quorum (lock/quorum.h).
-// Servers (lock/servers.h) chooses by the addresses.
+// The verbs on locks: one interface with two implementations. One server keeps a lock by the scripts of lua/, one for
+// each verb (ByScripts); several servers keep it as a quorum (lock/quorum.h). Servers (lock/servers.h) chooses by the
+// addresses.
 //
-// For all three:
+// For both:
 // - A hold counts from *s*, just before the first request that may have granted or renewed it was sent, no matter how
 //   often and to which server it was sent (docs/architecture.md, section 2). The oldest *s* of several holds counts.
 // - Every verb can be sent twice without harm, and is sent again if a reply is lost, except for the renewal of holds.
@@ -11,8 +11,10 @@
 // - Errors: those of redis::Client; protocol with maybe_executed if a reply is malformed.
 #pragma once
 
+#include "redis/client.h"
 #include "redis/subscriber.h"
-#include "verbs/answers.h"
+#include "verbs/epoch.h"
+#include "verbs/script.h"
 
 namespace rlock::lock {
 
@@ -49,7 +51,7 @@ class Verbs {
   // Extends the leases, all in one exchange, without a second attempt. A quorum also puts a hold back on servers that
   // lack it while a majority keeps it; this takes at most half a second, and until.interrupt does not end it. REQUIRES:
   // none of these holds is being released.
-  Result<AllRenewed> renew(std::span<const Hold> holds, milliseconds lease, const Until& until);
+  virtual Result<AllRenewed> renew(std::span<const Hold> holds, milliseconds lease, const Until& until) = 0;
   // The same if only the owner is known. `lease` 0: the length of the lease as granted.
   virtual Result<Renewed> renew(const Lock& lock, const OwnerId& owner, milliseconds lease, const Until& until) = 0;
 
@@ -62,9 +64,10 @@ class Verbs {
     return release({hold.lock, hold.owner, hold.id, keep, note, hold.lease}, until);
   }
 
-  // Takes the lock away from `owner`. `note`: null, or what to record in the history.
-  virtual Result<Released> force_unlock(const Lock& lock, const OwnerId& owner, const Until& until,
-                                        const HistoryNote* note) = 0;
+  // Takes the lock away from the owner of `shown`, unless a job has begun under its hold since. `by`: who takes it, for
+  // its owner. `note`: null, or what to record in the history.
+  virtual Result<Released> force_unlock(const Lock& lock, const HolderView& shown, const std::string& by,
+                                        const Until& until, const HistoryNote* note) = 0;
 
   // Asks the processes that keep the lock for `owner` to stop and to release it. `by`: who asks, for people. Returns
   // how many received the message: 0 if the owner belongs to another program or is dead.
@@ -74,12 +77,65 @@ class Verbs {
   // A string with a TTL counts as held, because another program may have taken it with SET NX; `other_kind` says what
   // else it may be. A quorum's status also has each server's view.
   virtual Result<Status> inspect(const LockName& name, const Until& until, Look look = {}) = 0;
+};
+
+class ByScripts final : public Verbs {
+ public:
+  explicit ByScripts(redis::Client& client, Guard guard = Guard::off) : client_(client), guard_(guard) {}
+
+  using Verbs::acquire, Verbs::release;
+  Result<Acquired> acquire(const AcquireRequest& request, TimePoint sent, const Until& until) override;
+  Result<AllRenewed> renew(std::span<const Hold> holds, milliseconds lease, const Until& until) override;
+  Result<Renewed> renew(const Lock& lock, const OwnerId& owner, milliseconds lease, const Until& until) override;
+  Result<Released> release(const ReleaseRequest& request, const Until& until) override;
+  Result<Released> force_unlock(const Lock& lock, const HolderView& shown, const std::string& by, const Until& until,
+                                const HistoryNote* note) override;
+  Result<long long> ask_to_stop(const LockName& name, const OwnerId& owner, const std::string& by,
+                                const Until& until) override {
+    return publish_request_to_stop(client_, name, owner, by, until);
+  }
+  Result<Status> inspect(const LockName& name, const Until& until, Look look) override;
+
+  // Looks at each name as a plain lock, all in one exchange.
+  std::vector<Result<Status>> inspect_plain(std::span<const LockName> names, const Until& until);
+
+  // For a quorum, which asks each of its servers once in a round, and only by scripts:
+
+  // None: `until` is over before everything was done.
+  Result<std::optional<Acquired>> vote(const AcquireRequest& request, TimePoint sent, Guard guard, const Until& until) {
+    return ask(request, sent, Attempts::one, guard, until);
+  }
+  // A reply for each, in one exchange.
+  Result<std::vector<Renewed>> renew_once(std::span<const Hold> holds, milliseconds lease, const Until& until);
+  // Raises the fencing tokens to at least those of the holds, in one exchange. False: one of them is not held. Errors:
+  // also wrong_kind if the key of a token contains something else.
+  Result<bool> raise(std::span<const Hold> holds, const Until& until);
+  // Gives back anything that was granted to these requests, in one exchange. Errors: that of the first that failed.
+  Result<void> give_back(std::span<const AcquireRequest> requests, const Until& until);
 
  private:
-  // As renew; `sent` is now.
-  virtual Result<AllRenewed> renew_all(std::span<const Hold> holds, milliseconds lease, TimePoint sent,
-                                       const Until& until) = 0;
+  Result<std::optional<Acquired>> ask(const AcquireRequest& request, TimePoint sent, Attempts attempts, Guard guard,
+                                      const Until& until);
+  Result<Status> look_at(const Lock& lock, const Until& until);
+  Result<Status> look_at_any(const LockName& name, const Until& until);
+  void explain(const LockName& name, Error& error, const Until& until);
+  // Warns once of a lease that is not recorded.
+  Result<Renewed> renewal(const redis::Reply& reply);
+  Renewed explained(const Lock& lock, const Renewed& renewed, const Until& until);
+  void go_on(const Lock& lock, const Until& until);
+  Result<Released> release_by(const Call& call, const Until& until);
+  std::string follow_master(const Until& until);
+  template <class T>
+  Result<T> checked(Result<T> read);
+
+  redis::Client& client_;
+  Guard guard_;
+  bool warned_ = false;  // that the guard cannot record a lease
 };
+
+// Errors (config, with maybe_executed): the server's last answer said that it may drop locks when its memory is full
+// (Servers::refuse_eviction).
+Result<void> expect_no_eviction(const redis::Client& client);
 
 // Combines the renewals of several holds. A hold that was not renewed counts first, regardless of what other servers of
 // a cluster answer. Otherwise, errors: the first one.
@@ -91,6 +147,9 @@ Result<AllRenewed> all_of(std::span<const Result<Renewed>> each);
 // lock since, as the fencing token shows, and nobody holds it. (A program without tokens that has taken and released
 // the lock in between goes unnoticed.) REQUIRES: nothing ran any longer at `ends_at`.
 bool lasted(const Hold& hold, const Released& released, TimePoint ends_at, TimePoint answered);
+
+// Warns if the waiters could not be told, or the history not be written. `which`: what the warnings begin with.
+void warn_of_trouble(const std::string& which, const Released& released);
 
 struct Asked {
   std::size_t which = 0;  // the index of the hold

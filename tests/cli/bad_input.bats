@@ -18,15 +18,16 @@ teardown_file() { redis_stop srv; }
 # refused STATUS TEXT ARG...: rlock ARG... exits with STATUS, prints TEXT only to standard error, and leaves Redis
 # unchanged.
 refused() {
-  local expected=$1 text=$2 size
+  local expected=$1 text=$2 keys
   shift 2
-  size=$(redis srv dbsize)
+  keys=$(redis srv keys '*' | sort)
   run "-$expected" --separate-stderr rlock "$@"
   [[ $stderr == "rlock: "*"$text"* && -z $output ]] || {
     show
     return 1
   }
-  [[ $(redis srv dbsize) == "$size" && ! -e ran ]]
+  # Others may have expired meanwhile.
+  [[ -z $(comm -13 <(echo "$keys") <(redis srv keys '*' | sort)) && ! -e ran ]]
 }
 
 @test "no subcommand, an unknown one and a misspelled one" {
@@ -51,10 +52,16 @@ refused() {
 }
 
 @test "a name that is a companion key of another lock" {
-  local name
-  for name in 'rlock:holder:{a}' 'rlock:hold:{a}:x' 'rlock:queue:{a}' 'rlock:waiters:{a}' 'redisson_lock_token:{a}'; do
-    refused 64 'a key of another lock' run "$name" -- touch ran
+  local name words
+  mapfile -t words < <(rlock doctor --acl p: | tr ' ' '\n' | sed -n 's/^[~&]\(.*:\){p:\*.*/\1/p')
+  ((${#words[@]} == 16))
+  for name in "${words[@]/%/'{a}'}" "${words[@]/%/a}" '{a}:timeout' 'a{b}:timeout' '{a}:ID:rwlock_timeout:1' 'redisson_unlock_latch:{a}:ID'; do
+    refused 64 'a key or channel of another lock' run "$name" -- touch ran
+    refused 64 'a key or channel of another lock' force-unlock --yes "$name"
   done
+  refused 64 'a key or channel of another lock' run --protocol set --key '{%}:timeout' a -- touch ran
+  refused 64 'a key or channel of another lock' run --like laravel --key 'rlock:pool:{%}' a -- touch ran
+  refused 64 'keys of all locks begin with it' doctor --acl rlock:
   run -0 rlock run rlock -- true
 }
 
@@ -80,17 +87,12 @@ refused() {
   done
 }
 
-@test "without -- the corrected command line is printed" {
-  refused 64 'rlock run x -- touch ran' run x touch ran
-}
-
-@test "the corrected command line can be pasted into a shell" {
-  run -64 --separate-stderr rlock run 'a b' touch "it's here" '$(touch ran)'
-  local line
-  line=$(grep '^ *rlock run ' <<<"$stderr")
-  show
-  eval "$line"
-  [[ -e "it's here" && -e '$(touch ran)' && ! -e ran ]]
+@test "a command without --: it and -c are named, and nothing runs" {
+  refused 64 '-- is missing before the command; write rlock run [options] x -- COMMAND' run x touch ran
+  refused 64 "write rlock run [options] 'a b' -- COMMAND" run 'a b' touch ran
+  refused 64 '-- is missing before the command' run job sh -c 'touch ran'
+  refused 64 '-- is missing before the command' run job touch --no-such ran
+  refused 64 '-c is missing before the command; write rlock run [options] x -c TEXT' run x 'touch ran; ls'
 }
 
 @test "no command, an empty one, and a command together with -c" {
@@ -117,14 +119,8 @@ refused() {
   run -0 rlock run --reason -c x -- true
 }
 
-@test "an address without a scheme, or with another program's, names the right one" {
+@test "an address without a scheme shows no password" {
   local pair
-  for pair in 127.0.0.1:7701=redis://127.0.0.1:7701 cache.example:6379/2=redis://cache.example:6379/2 \
-    '[::1]:6379=redis://[::1]:6379' /run/redis.sock=unix:///run/redis.sock unix:/run/redis.sock=unix:///run/redis.sock \
-    http://h:6379=redis://h:6379 https://h=rediss://h valkey://h=redis://h valkeys://h:1=rediss://h:1; do
-    refused 64 "did you mean ${pair#*=}?" run --url "${pair%%=*}" x -- touch ran
-  done
-  # It may be a password, or contain one.
   for pair in hunter2 me:hunter2 me:hunter2@h:6379 https://me:hunter2@h hunter2@h:6379 'a:hunter2:7701' '/run/hunter2@h'; do
     refused 64 'write redis://host:port' run --url "$pair" x -- touch ran
     [[ $stderr != *hunter2* ]]
@@ -144,14 +140,146 @@ refused() {
   [[ $stderr == "rlock: unknown subcommand 'statsu'; did you mean status? See rlock --help" ]]
   refused 64 "unknown subcommand 'foo'" foo version
   refused 64 'unknown option --bogus' --bogus version
-  refused 64 'run: --timeout needs DUR' run x --timeout
+  refused 64 'run: --server-timeout needs DUR' run x --server-timeout
   refused 64 --frobnicate run --frobnicate x -- touch ran
   refused 64 -Z run -Z x -- touch ran
+}
+
+@test "the first tries of those who know flock name the right line or option" {
+  refused 64 "unknown subcommand 'my job'; to take a lock of that name, write rlock run 'my job' -- COMMAND" 'my job' ./a.sh
+  refused 64 '-n is an option of rlock run; write rlock run [options] NAME -- COMMAND' -n x touch ran
+  refused 64 '-w is an option of rlock run' -w 5 x ls -l /tmp
+  refused 64 '-c is an option of rlock run' -c date job
+  local option
+  for option in --nb --nonblocking --no-wait; do
+    refused 64 'did you mean --nonblock?' run "$option" x -- touch ran
+    refused 64 'did you mean --nonblock?' run x "$option" touch ran
+    refused 64 'did you mean --nonblock?' "$option" x touch ran
+  done
+  refused 64 'did you mean --exclusive?' -e x -c 'touch ran; ls'
+  refused 64 'did you mean --lease?' acquire --ttl 10s x
+  refused 64 'did you mean --lease?' acquire --ttl=10s x
+  refused 64 'did you mean --help? See rlock run --help' run --hlep
+  refused 64 'did you mean --help?' --hlep
+  refused 64 'did you mean --version?' -version
+  refused 64 'did you mean --nonblock?' run -nonblock x -- touch ran
+  refused 64 'did you mean force-unlock?' kill x
+  refused 64 'did you mean status?' who
+  refused 64 'unknown option --xyzzy; see' run job --xyzzy touch ran
+}
+
+@test "a command is not taken for the name of a lock to acquire" {
+  refused 64 'did you mean run or acquire?' lock job touch ran
+  refused 64 'did you mean run or acquire?' lock --lease 9s job -- touch ran
+  refused 64 'acquire takes no command; use rlock run' acquire --lease 9s job -- touch ran
+  run -0 rlock acquire --lease 2s -- x -y
+  rlock force-unlock --yes x
+  rlock force-unlock --yes -- -y
+}
+
+@test "verbs of other programs name the subcommand; in front of -- they are names" {
+  local pair
+  for pair in stop=force-unlock delete=force-unlock steal=force-unlock extend=renew refresh=renew get=status logs=history \
+    check=doctor ping=doctor test=doctor; do
+    refused 64 "did you mean ${pair#*=}?" "${pair%=*}" x
+    refused 64 "write rlock run ${pair%=*} -- COMMAND" "${pair%=*}" -- touch ran
+  done
+  refused 64 'did you mean run?' with x touch ran
+}
+
+@test "a password on the command line is not repeated" {
+  local option
+  for option in -password -ahunter2; do
+    refused 64 'see rlock run --help' run "$option" hunter2 x -- touch ran
+    [[ $stderr != *hunter2* ]]
+  done
+  for option in --password --pass --passwd --auth --sentinel-password; do
+    refused 64 "$option is no option: rlock reads passwords from --password-file, --password-command or RLOCK_PASSWORD" \
+      run "$option" hunter2 x -- touch ran
+    [[ $stderr != *hunter2* ]]
+    refused 64 --help run --nb x "$option=hunter2" -- touch ran
+    [[ $stderr != *hunter2* ]]
+    refused 64 RLOCK_PASSWORD "$option" hunter2 status
+    [[ $stderr != *hunter2* ]]
+    refused 64 '-- is missing' run x mysqldump "$option=hunter2" "$option" hunter2 db
+    [[ $stderr != *hunter2* ]]
+  done
+}
+
+@test "--timeout, which other programs have for the wait, names --wait and --server-timeout" {
+  refused 64 'did you mean --wait (wait no longer than DUR' run --timeout 1 x -- touch ran
+  assert_says '--server-timeout (allow DUR'
+  refused 64 'did you mean --server-timeout?' status --timeout=1
+  RLOCK_TIMEOUT=1 run -0 --separate-stderr rlock run x -- true
+  assert_says 'did you mean RLOCK_WAIT ('
+  assert_says 'or RLOCK_SERVER_TIMEOUT ('
+  (umask 077 && echo 'timeout = 1' >c.toml)
+  refused 78 'did you mean wait (' run --config c.toml x -- touch ran
+  assert_says 'or server-timeout ('
+}
+
+@test "what only a shell can run names -c, and a program of this folder its path" {
+  local command
+  printf '#!/bin/sh\n' >script.sh
+  chmod +x script.sh
+  run -127 --separate-stderr rlock run x -- script.sh 'a b'
+  [[ $stderr == 'rlock: script.sh: command not found; write ./script.sh' ]]
+  for command in cd export 'echo hi; ls' nosuch; do
+    run -127 --separate-stderr rlock run x -- "$command" /
+    [[ $stderr == "rlock: $command: command not found; what only a shell can run needs -c TEXT" ]]
+  done
+}
+
+@test "no suggestion takes safety away" {
+  refused 64 'unknown option --no-renw; see' run --no-renw x -- touch ran
+  refused 64 'unknown option --force; see' run --force x -- touch ran
+  refused 64 'unknown option --hold; see' run --hold x -- touch ran
+  refused 64 'did you mean --wait?' run --lock-timeout 5 x -- touch ran
+  refused 64 'unknown option --tls-insecur; see' run --tls-insecur x -- touch ran
+  RLOCK_NO_RENW=1 run -0 --separate-stderr rlock run x -- true
+  [[ $stderr == *'RLOCK_NO_RENW is not a variable that rlock knows' ]]
+  RLOCK_LOG_LEVEL=debug run -0 --separate-stderr rlock run x -- true
+  [[ $stderr == *'did you mean RLOCK_VERBOSE?' ]]
 }
 
 @test "an option of another subcommand is unknown" {
   refused 64 --kill-after acquire --lease 10s --kill-after 1s x
   refused 64 --json run --json x -- touch ran
+}
+
+@test "a range or a pattern is not taken for the name of a resource" {
+  local given
+  for given in 'gpu[0-7]' 08..10 0-2,5 'node{1..2}.a' 8700-8799 gpu0..3 gpu0..gpu3 node1..2.a 'gpu{0,1,2}' 'gpu[0-1,5]x,b' \
+    '[gpu0,gpu1]' '["gpu0", "gpu1"]' 'gpu0 gpu1' 'gpu*' '[]' '[a' 'a}' 0-9999 '[a]*'; do
+    refused 64 '; name each resource, with commas in between' run --from "$given" x -- touch ran
+    refused 64 '; name each resource, with commas in between' acquire --lease 10s --from "ab,$given" x
+  done
+}
+
+@test "a hyphen between numbers: a range if all names would differ in their number only, otherwise a name" {
+  local name given
+  for given in gpu0-3 gpu0-gpu3 gpu0-1,gpu2,gpu3 gpu0-1,gpu2-3 gpu0-3,gpu5-7; do
+    refused 64 'would be one resource, not a range; name each resource' run --from "$given" x -- touch ran
+  done
+  for name in 2-1 1-1 a-b 1.5 1- -1 a..b gpu0:3 db2-1 rack1-1,rack1-2 rack1-2,rack1-3 rack1-2,rack2-3 node1-2,node2-1 2024-01-05,2024-01-06; do
+    run -0 --separate-stderr rlock run "--from=$name" x -- printenv RLOCK_RESOURCE
+    [[ $output == "${name%,*}" ]]
+  done
+}
+
+@test "names of resources can be on lines, with blanks around them and a comma at the end" {
+  local list
+  for list in 'a, b' 'a,b,' $'a\nb\n' $' a,\r\n b,\r\n' $'a\n\nb'; do
+    run -0 --separate-stderr rlock run --from "$list" x -- "$RLOCK" run --from a,b x -- printenv RLOCK_RESOURCE
+    [[ $output == a ]]
+  done
+  for list in '' , a,,b ,a ' '; do refused 64 'not the name of a resource' run --from "$list" x -- touch ran; done
+}
+
+@test "blanks and a line break around a value are no part of it, as in variables" {
+  run -0 rlock run --wait $'10m\n' --slots $'2\r' --lease ' 9s' x -- true
+  run -0 rlock acquire --lease $'2s\n' x
+  rlock force-unlock --yes x
 }
 
 @test "an option without its value" {

@@ -3,6 +3,7 @@
 # Completions of bash, zsh and fish: each in its own shell, which gets a Tab on a terminal.
 
 load ../lib/common
+load ../lib/docs
 
 SUBCOMMANDS='run acquire renew release status force-unlock history doctor config local help version'
 
@@ -81,7 +82,7 @@ let_go() { redis srv flushall >/dev/null; }
 @test "every option of each subcommand is in each script, and no other option" {
   local subcommand
   for subcommand in $SUBCOMMANDS; do
-    rlock "$subcommand" --help | sed -n 's/^  \(-[^ ]*\) .*/\1/p' | sed 's/,/\n/' | sort >"of.$subcommand"
+    { help_of "$subcommand" | sed -n 's/^  \(-[^ ]*\) .*/\1/p' | sed 's/,/\n/' && rare "$subcommand"; } | sort >"of.$subcommand"
     (($(wc -l <"of.$subcommand") >= 19))
     # shellcheck disable=SC2016 # text for another shell
     bash -c '. "$1"; cur= quote= kept= subcommand=$2; _rlock_options; printf "%s\n" "${COMPREPLY[@]}"' bash "$BUILT/rlock" "$subcommand" | sort | diff "of.$subcommand" -
@@ -108,12 +109,12 @@ let_go() { redis srv flushall >/dev/null; }
 @test "subcommands" {
   all_complete $'rlock sta\t' 'rlock|status' $'rlock -q forc\t' 'rlock|-q|force-unlock' \
     $'rlock --server-timeout 5s --log-format=json ren\t' 'rlock|--server-timeout|5s|--log-format=json|renew' \
-    $'rlock help acq\t' 'rlock|help|acquire' $'rlock local se\t' 'rlock|local|serve'
+    $'rlock help acq\t' 'rlock|help|acquire' $'rlock local sta\t' 'rlock|local|status'
 }
 
 @test "options, of the subcommand and of all" {
   all_complete $'rlock run --repl\t' 'rlock|run|--replace-waiting' $'rlock status --is\t' 'rlock|status|--is-held' \
-    $'rlock run job --sentinel\t' "rlock|run|job|--sentinel-password-file" \
+    $'rlock run job --sentinel-p\t' "rlock|run|job|--sentinel-password-file" \
     $'rlock --password-com\t' 'rlock|--password-command' $'rlock release --repl\t' 'rlock|release|--repl'
 }
 

@@ -245,28 +245,27 @@ with_host_file() {
   [[ $stderr != *12345* ]]
 }
 
-@test "an integer is a number or a duration, a boolean is a flag, and a string can be anything" {
+@test "a value without quotes is an integer, true or false, which the option must take" {
   printf 'lease = 41\nwait = 0\nmax-queue = 5\npriority = -3\nconflict-exit-code = 0\nquiet = true\n' >c.toml
   [[ $(lease_of --config c.toml) == 41s ]]
   printf 'lease = "41"\nmax-queue = "5"\npriority = "-3"\nquiet = "true"\n' >c.toml
   [[ $(lease_of --config c.toml) == 41s ]]
   local line
-  for line in 'reason = 5' 'reason = true' 'password-file = 0' 'log-format = 1' 'lease = true' 'max-queue = false' \
-    'quiet = 1' 'tls-insecure = 0'; do
+  for line in 'log-format = 1' 'lease = true' 'max-queue = false' 'quiet = 2'; do
     printf '\n%s\n' "$line" >c.toml
-    wrong c.toml ":2: ${line%% *}: write "
+    wrong c.toml ":2: ${line%% *}: "
   done
 }
 
-@test "comments, keys and texts as in TOML" {
+@test "comments and texts as in TOML" {
   {
     echo '# a comment with = "quotes'
-    printf '"lease"=\t"41s"#behind\n'
-    printf '%s\n' "reason = '''" 'a # b = "c", "d"'"'''" 'on-lost = """' 'first \' '  "x" """'
+    printf 'lease=\t"41s"#behind\n'
+    printf '%s\n' "reason = 'a # b = \"c\", \"d\"'" 'on-lost = "first \"x\" \\"'
   } >c.toml
   run -0 --separate-stderr rlock run -v --config c.toml x -- "$RLOCK" status x
   [[ $output =~ lease\ +41s && $output =~ reason\ +'a # b = "c", "d"' ]]
-  assert_says 'c.toml:5: on-lost'
+  assert_says 'c.toml:4: on-lost'
 }
 
 @test "a file with a byte order mark, with Windows line endings, and without the last one" {
@@ -274,18 +273,6 @@ with_host_file() {
   [[ $(lease_of --config c.toml) == 41s ]]
   printf 'lease = "41s"\r\nreason = because\r\n' >c.toml
   wrong c.toml ':2: reason: put the value in quotes'
-}
-
-@test "integers are those of TOML" {
-  local number
-  for number in 0 7 +7 1_000 0x1f 0o17 0b101; do
-    echo "max-queue = $number" >c.toml
-    run -0 rlock config --config c.toml
-  done
-  for number in _1 1_ 1__0 0b_1 0_x1 +0x5 0x-5 05 -05 +-5 0x 1.0; do
-    echo "max-queue = $number" >c.toml
-    wrong c.toml ':1: max-queue: put the value in quotes'
-  done
 }
 
 @test "a file that is not UTF-8 is refused, even if the bytes are in a comment" {
@@ -303,9 +290,7 @@ with_host_file() {
   printf 'server.lease = "1m"\n' >c.toml
   wrong c.toml ':1: server: unknown table'
   printf '[profile.ci]\nlease = "1m"\n[profile.ci.deep]\n' >c.toml
-  wrong c.toml ':3: profile.ci.deep: unknown table'
-  printf '[[lease]]\n' >c.toml
-  wrong c.toml ':1: lease: a setting has one value'
+  wrong c.toml ':3: column 12: expected ]'
 }
 
 @test "a value that is a list, or is missing, or a key that occurs twice" {
@@ -321,7 +306,7 @@ with_host_file() {
 
 @test "a wrong file is refused, regardless of its depth and length" {
   local program
-  for program in '"a." * 32000 + "b = 1"' '"[" + "a." * 32000 + "b]"' '"lease = {" + "a." * 32000 + "b = 1}"'; do
+  for program in '"a." * 32000 + "b = 1"' '"[" + "a." * 32000 + "b]"'; do
     python3 -c "print('\n' + $program)" >c.toml
     wrong c.toml ':2: '
     [[ $stderr == *'unknown table'* ]]
@@ -330,9 +315,6 @@ with_host_file() {
     python3 -c "print('\n' + $program)" >c.toml
     wrong c.toml ':2: lease: '
   done
-  # As deep as the limits allow: a table, and arrays that contain tables.
-  python3 -c 'a = "a." * 190; print(f"[{a}b]\n" + f"{a}b = [\n{{" * 7 + "}]" * 7)' >c.toml
-  wrong c.toml ':1: a: unknown table'
   python3 -c 'print("lease = \"41s\"\n".ljust(65535, "#"))' >c.toml
   [[ $(wc -c <c.toml) == 65536 && $(lease_of --config c.toml) == 41s ]]
   echo >>c.toml
@@ -357,11 +339,11 @@ shown() { rlock run "$@" x -- "$RLOCK" status x | sed -n 's/^\(lease\|reason\)  
   [[ $(RLOCK_PROFILE=ci shown --profile Prod_2-a) == '41s of prod' ]]
   [[ $(RLOCK_LEASE=43s shown --profile ci) == '43s plain' ]]
   [[ $(RLOCK_LEASE=43s shown --profile ci --lease 44s) == '44s plain' ]]
-  echo 'profile.ci.lease = "45s"' >c.toml
+  printf '[profile.ci]\nlease = "45s"\n' >c.toml
   run -0 --separate-stderr rlock run -v --profile ci x -- "$RLOCK" status x
   [[ $output =~ lease\ +45s ]]
   assert_says 'option profile: ci, from --profile'
-  assert_says 'option lease: 45s, from c.toml:1: profile.ci.lease'
+  assert_says 'option lease: 45s, from c.toml:2: profile.ci.lease'
 }
 
 @test "a profile may be in either file or in both, and takes precedence over settings outside of profiles in both" {
@@ -403,14 +385,14 @@ shown() { rlock run "$@" x -- "$RLOCK" status x | sed -n 's/^\(lease\|reason\)  
   wrong c.toml ':2: profile.ci.profile: unknown setting'
   printf '[profile.ci]\nkill_after = "1s"\n' >c.toml
   wrong c.toml ':2: profile.ci.kill_after: unknown setting; did you mean kill-after?'
-  printf '[profile.ci]\nquiet = 1\n' >c.toml
+  printf '[profile.ci]\nquiet = ["a"]\n' >c.toml
   wrong c.toml ':2: profile.ci.quiet: '
   printf '[profile."a b"]\n' >c.toml
-  wrong c.toml "profile.a b: use letters, digits, - and _ for a profile's name"
+  wrong c.toml ':1: column 10: expected a name'
   printf '[[profile.ci]]\n' >c.toml
-  wrong c.toml ':1: profile.ci: '
-  printf 'profile.lease = "1m"\n' >c.toml
-  wrong c.toml ':1: profile.lease: '
+  wrong c.toml ':1: column 2: expected a name'
+  printf 'profile.ci.lease = "1m"\n' >c.toml
+  wrong c.toml ':1: profile: write the settings of a profile below [profile.NAME]'
   printf '[profile.ci]\nurl = "unix://:s3cr3t@/none"\n' >c.toml
   chmod 644 c.toml
   wrong c.toml ':2: profile.ci.url contains a password'
@@ -735,7 +717,7 @@ EOF
   [[ ! -e ran ]]
 }
 
-@test "root's file is accepted from everyone, also with --isolate, where root's id is unmapped" {
+@test "root's file is accepted from everyone" {
   foreign
   local folder
   folder=$(mktemp -d)
@@ -746,11 +728,92 @@ EOF
   "${as[@]}" test -x "$RLOCK" || skip 'nobody may not run rlock here'
   # No server is needed, because a refused configuration is reported first.
   run -69 --separate-stderr "${as[@]}" timeout -k 1 60 "$RLOCK" run --url unix:///none --config "$folder/c.toml" x -- true
-  if "${as[@]}" unshare -r true 2>/dev/null; then
-    run -69 --separate-stderr "${as[@]}" timeout -k 1 60 unshare -U "$RLOCK" run --url unix:///none --config "$folder/c.toml" x -- true
-    run -69 --separate-stderr "${as[@]}" timeout -k 1 60 unshare -r "$RLOCK" run --url unix:///none --config "$folder/c.toml" x -- true
-  fi
   rm -rf "$folder"
+}
+
+# An owner without an id in a user namespace may be root or another user.
+@test "in a user namespace root's file in /etc is accepted, and no file or link of another user" {
+  own_etc
+  foreign
+  local folder namespace as=(setpriv --reuid=daemon --regid=daemon --clear-groups)
+  "${as[@]}" test -x "$RLOCK" || skip 'daemon may not run rlock here'
+  "${as[@]}" unshare -r true 2>/dev/null || skip 'ordinary users may not create user namespaces here'
+  folder=$(mktemp -d)
+  chmod 755 "$folder"
+  local up=${folder//[^\/]/}
+  up=${up//\//\/..}
+  echo 'on-acquire = "touch ran"' | tee "$folder/theirs.toml" >"$folder/ours.toml"
+  ln -s ours.toml "$folder/link.toml"
+  chown daemon "$folder/ours.toml"
+  chown -h 65534 "$folder/theirs.toml" "$folder/link.toml"
+  as=(env -u XDG_CONFIG_HOME HOME="$folder" "${as[@]}" timeout -k 1 60 unshare)
+  # No server is needed, because a refused configuration is reported first.
+  run -69 --separate-stderr "${as[@]}" -r "$RLOCK" run --url unix:///none --config "$folder/ours.toml" x -- true
+  # -U maps no id, so that daemon has that of all others.
+  for namespace in -r -U; do
+    as+=("$namespace" "$RLOCK" run --url unix:///none)
+    run -69 --separate-stderr with_host_file 'lease = "46s"' "${as[@]}" x -- true
+    run -69 --separate-stderr with_host_file 'lease = "46s"' "${as[@]}" --config "$folder/$up/etc/rlock/rlock.toml" x -- true
+    run -78 --separate-stderr with_host_file 'lease = soon' "${as[@]}" x -- true
+    run -78 --separate-stderr "${as[@]}" --config "$folder/theirs.toml" x -- true
+    assert_says 'theirs.toml: not trusted, because it belongs to another user'
+    run -78 --separate-stderr "${as[@]}" --config "$folder/link.toml" x -- true
+    assert_says 'link.toml: not trusted, because it belongs to another user'
+    as=("${as[@]::${#as[@]}-5}")
+  done
+  # The id of all others may also be that of a user of the namespace.
+  chown 1234 "$folder/theirs.toml"
+  run -78 --separate-stderr "${as[@]}" -U --map-user=65534 "$RLOCK" run --url unix:///none --config "$folder/theirs.toml" x -- true
+  assert_says 'theirs.toml: not trusted, because it belongs to another user'
+  rm -rf "$folder"
+}
+
+@test "a HOME that may not be entered is named" {
+  ((EUID == 0)) || skip 'only root can close a folder to itself'
+  needs_nobody
+  mkdir -m 700 home
+  unset XDG_CONFIG_HOME
+  run -78 --separate-stderr setpriv --reuid=65534 --regid=65534 --clear-groups env HOME="$PWD/home" "$RLOCK" run x -- touch ran
+  assert_says "this user may not enter the folder in HOME, '$PWD/home'"
+}
+
+@test "values as YAML, Secrets and files for Windows make them are accepted, in variables and files" {
+  [[ $(RLOCK_LEASE=$' 42s\r\n' lease_of) == 42s ]]
+  [[ $(RLOCK_LEASE=1m30s lease_of) == 90s ]]
+  printf 'lease = "41s\\n"\n' >"$USER_FILE"
+  [[ $(lease_of) == 41s ]]
+  local word
+  for word in True yes ON 1; do RLOCK_NO_RENEW=$word rlock config | grep -q '^no-renew .*RLOCK_NO_RENEW$'; done
+  for word in False no OFF 0; do RLOCK_HISTORY=$word run -0 rlock run h -- true; done
+  [[ $(redis srv exists 'rlock:history:{h}') == 0 ]]
+  RLOCK_HISTORY=$'True\n' run -0 rlock run h -- true
+  [[ $(redis srv exists 'rlock:history:{h}') == 1 ]]
+  redis srv del 'rlock:history:{h}' 'rlock:totals:{h}' >/dev/null
+  RLOCK_URL=$'  '$RLOCK_URL$'\n' run -0 rlock run x -- true
+  # Three addresses on a line each are a quorum, and none has a line break in it.
+  RLOCK_URL=$'unix:///none/1\nunix:///none/2\r\nunix:///none/3\n' run -69 --separate-stderr rlock run -n x -- true
+  assert_says 'unix:///none/3'
+  [[ $stderr != *'\x0'* ]]
+  RLOCK_ON_LOST=$'true\n' run -0 rlock run x -- true
+  # What is not meant is shown.
+  RLOCK_LEASE=\"30s\" run -78 --separate-stderr rlock run x -- touch ran
+  assert_says "RLOCK_LEASE: '\"30s\"' is not a duration"
+  RLOCK_LEASE=$'\n' run -78 --separate-stderr rlock run x -- touch ran
+  assert_says 'RLOCK_LEASE is set but empty'
+  local owner
+  owner=$(rlock acquire -l 1m x)
+  RLOCK_OWNER=$owner$'\n' run -0 rlock release x
+}
+
+reason_in() { python3 -c 'import json, sys; print(json.loads(sys.argv[1])[0]["reason"])' "$1"; }
+@test "a reason that is too long is cut between two characters, and the job runs" {
+  local reason
+  reason=$(printf 'm%.0s' {1..508})üäö
+  run -0 --separate-stderr rlock run --reason "$reason" x -- "$RLOCK" status --json x
+  [[ $(reason_in "$output") == "${reason:0:508}…" ]]
+  reason=$(printf 'm%.0s' {1..512})
+  RLOCK_REASON=$reason run -0 --separate-stderr rlock run x -- "$RLOCK" status --json x
+  [[ $(reason_in "$output") == "$reason" ]]
 }
 
 @test "a password in a file that others may read is refused" {

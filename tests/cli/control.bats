@@ -66,7 +66,7 @@ start_tree() {
   job_status
   show
   [[ $status == 74 ]]
-  assert_says 'it is no longer held'
+  assert_says ' (rlock force-unlock) has taken it away'
 }
 
 @test "a dead holder: the lock is free when its lease has run out, and not before" {

@@ -18,7 +18,7 @@ setup() {
 }
 teardown() {
   touch end
-  [[ -z ${process:-} ]] || kill "$process" 2>/dev/null || true
+  end_mine_wholly "${process:-}"
   wait_until nothing_left
   assert_clean srv
 }
@@ -41,11 +41,11 @@ held() { [[ $(redis srv exists "$1") == 1 ]]; }
 listening() { [[ -n $(redis srv pubsub channels 'rlock:grant:*') ]]; }
 
 # agent_parts: like job_parts, for a frontend that has forked an agent before the monitor: sets $agent, too.
-two_children() { (($(pgrep -c -P "$frontend") == 2)); }
+two_children() { (($(pgrep -c -P "$frontend" -x rlock) == 2)); }
 agent_parts() {
   wait_until two_children
-  agent=$(pgrep -o -P "$frontend")
-  monitor=$(pgrep -n -P "$frontend")
+  agent=$(pgrep -o -P "$frontend" -x rlock)
+  monitor=$(pgrep -n -P "$frontend" -x rlock)
   wait_until child_of "$monitor"
 }
 
@@ -360,7 +360,7 @@ connected() { redis srv client list | grep -q 'cmd=evalsha user=worker'; }
   gone "$agent"
 }
 another_agent() {
-  agent=$(pgrep -P "$frontend" | grep -vx "$monitor")
+  agent=$(pgrep -P "$frontend" -x rlock | grep -vx "$monitor")
   [[ -n $agent && $agent != "$first" ]]
 }
 

@@ -13,7 +13,7 @@ setup() {
   jobs=()
 }
 teardown() {
-  [[ ${#jobs[@]} == 0 ]] || kill "${jobs[@]}" 2>/dev/null || true
+  end_mine_wholly "${jobs[@]}"
   for one in "${jobs[@]}"; do wait "$one" || true; done
   assert_clean srv
   redis_stop srv

@@ -12,7 +12,7 @@ setup() {
 }
 teardown() {
   if [[ -n ${odd_pid:-} ]]; then
-    kill "$odd_pid" 2>/dev/null || true
+    end_mine "$odd_pid"
     wait_until gone "$odd_pid"
   fi
   [[ ! -d $BATS_TEST_TMPDIR/l ]] || "$RLOCK" --url "local:$BATS_TEST_TMPDIR/l" local stop --yes >/dev/null 2>&1 || true
@@ -129,6 +129,7 @@ assert "why-" in text and "cmd-" in text' "$output"
   run -0 --separate-stderr rlock force-unlock --yes x
   harmless
   [[ $(redis srv exists x) == 0 ]]
+  redis srv eval "return redis.call('del', unpack(redis.call('keys', 'rlock:hold:*:taken')))" 0
 }
 
 @test "the message that a lock is busy" {

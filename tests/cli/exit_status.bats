@@ -159,7 +159,7 @@ PYTHON
   run -127 --separate-stderr rlock run a -- ./none
   [[ $stderr == 'rlock: ./none: command not found' ]]
   run -127 --separate-stderr rlock run a -- no-such-command-anywhere
-  [[ $stderr == 'rlock: no-such-command-anywhere: command not found' ]]
+  [[ $stderr == 'rlock: no-such-command-anywhere: command not found; what only a shell can run needs -c TEXT' ]]
 }
 
 @test "127: if the program cannot be read, nothing is guessed" {

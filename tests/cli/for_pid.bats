@@ -7,17 +7,21 @@ setup() {
   RLOCK_URL=$(redis_url srv)
   export RLOCK_URL
   cd "$BATS_TEST_TMPDIR" || return
+  mkdir bin
+  ln -s "$(realpath "$RLOCK")" bin/rlock
+  RLOCK=$PWD/bin/rlock # so that we find only our own processes
   sleep 1000 3>&- &
   process=$!
 }
 teardown() {
-  kill "$process" ${syslog:+"$syslog"} 2>/dev/null || true
+  end_mine_wholly "$process"
+  [[ -z ${syslog:-} ]] || kill -KILL "$syslog"
   wait_until no_keeper
   assert_clean srv
 }
 teardown_file() { redis_stop srv; }
 
-keeper() { pgrep -f -- "acquire .*job.* --for-pid|acquire --for-pid .*job"; }
+keeper() { pgrep -f -- "^($BATS_TEST_TMPDIR/bin/rlock|./rlock --url redis://127.0.0.1:${port:-}) .*--for-pid"; }
 no_keeper() { ! keeper; }
 free() { [[ $(redis srv exists job) == 0 ]]; }
 
@@ -32,6 +36,21 @@ free() { [[ $(redis srv exists job) == 0 ]]; }
   kill "$process"
   wait_until free
   wait_until no_keeper
+}
+
+@test "if the process ends while rlock waits for the lock, rlock ends with 64 and has left the queue" {
+  local owner
+  owner=$(rlock acquire --lease 10m job)
+  "$RLOCK" acquire -v --for-pid "$process" job >out 2>err 3>&- &
+  local waiter=$!
+  wait_until grep -q 'waiting for job' err
+  kill "$process"
+  status=0
+  wait "$waiter" || status=$?
+  [[ $status == 64 && ! -s out ]]
+  grep -q "process $process has ended, so no lock was acquired for it" err
+  [[ $(redis srv exists 'rlock:queue:{job}') == 0 ]]
+  rlock release job --owner "$owner"
 }
 
 @test "status shows the process and the keeper" {
@@ -122,7 +141,7 @@ rlock acquire job --for-pid $PPID >owner
 STEP
   echo 'test "$(rlock status --names)" = job' >step2
   echo 'rlock release job --owner "$(cat owner)"' >step3
-  PATH=$(dirname "$(realpath "$RLOCK")"):$PATH
+  PATH=$PWD/bin:$PATH
   run -0 bash -c 'for step in 1 2 3; do bash -eu "step$step" || exit; done'
   free
 }
@@ -293,4 +312,21 @@ syslog_says() { grep -q -- "$1" syslog; }
   wait_until renewed
   redis srv del job 'rlock:holder:{job}' >/dev/null
   wait_until no_keeper
+}
+
+@test "a log daemon that hangs does not keep the keeper from renewing when the server is back" {
+  local began
+  with_syslog acquire --for-pid "$process" --lease 10s job
+  kill -STOP "$syslog"
+  wait_until in_state "$syslog" T
+  python3 "$TESTS_DIR/lib/syslog_server.py" dev/log fill
+  began=$(now_ms)
+  redis_freeze srv
+  wait_until past 8000
+  redis_thaw srv
+  renewed() { (($(redis srv pttl job) > 6000)); }
+  wait_until renewed
+  kill "$process"
+  wait_until no_keeper
+  free
 }

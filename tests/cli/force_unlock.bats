@@ -69,6 +69,28 @@ on_terminal() { python3 "$TESTS_DIR/lib/terminal.py" '[y/N]' "$@"; }
   free a
 }
 
+@test "the owner of acquire is told who has taken its lock, by renew and by release" {
+  local owner
+  owner=$(take a)
+  rlock force-unlock -y a
+  run -76 --separate-stderr rlock renew a --owner "$owner"
+  assert_says "a: not held: $(id -un)@"
+  assert_says ' (rlock force-unlock) has taken it away'
+  take a # by somebody else
+  run -76 --separate-stderr rlock release a --owner "$owner"
+  assert_says ' (rlock force-unlock) has taken it away'
+  rlock force-unlock -y a
+}
+
+@test "a lock with more holders than can be shown, none of them by rlock" {
+  not_over cluster 'the key of a reader is another one there'
+  redis srv eval 'for i = 1, 20000 do redis.call("hset", "a", "aaaa:" .. i, 1) end
+    redis.call("hset", "a", "mode", "read") redis.call("pexpire", "a", 60000)' 0 >/dev/null
+  run -76 --separate-stderr rlock force-unlock --yes --now a
+  [[ $stderr == *'holders are known, and rlock took none; try again when there are fewer' ]]
+  redis srv del a
+}
+
 @test "a free lock is reported as free" {
   run -0 --separate-stderr rlock force-unlock --yes a
   assert_says 'a: not held'
@@ -76,10 +98,10 @@ on_terminal() { python3 "$TESTS_DIR/lib/terminal.py" '[y/N]' "$@"; }
   assert_says 'a: not held'
 }
 
-@test "a name that nobody has used has its own status, and a similar name is shown" {
+@test "a name that nobody has used has its own status" {
   rlock run deploy -- true
   run -1 --separate-stderr rlock force-unlock --yes deploi
-  [[ -z $output && $stderr == *'deploi: not known on '*'; did you mean deploy?' ]]
+  [[ -z $output && $stderr == *'deploi: not known on '*'has this name' ]]
   run -0 --separate-stderr rlock force-unlock --yes deploy
   assert_says 'deploy: not held'
 }
@@ -91,6 +113,79 @@ on_terminal() { python3 "$TESTS_DIR/lib/terminal.py" '[y/N]' "$@"; }
   assert_says "Take this lock away on redis://127.0.0.1:$port"
   redis_listen_no_more srv
   rlock force-unlock -y a
+}
+
+# job_under ID: a shell starts a job under $owner that runs until there is a file end-ID, and waits until it has begun.
+job_under() {
+  echo "$RLOCK run --owner $owner a -- sh -c 'trap \"touch asked-$1\" TERM; touch begun-$1
+    until [ -e end-$1 ]; do sleep 0.02; done' 2>/dev/null 3>&- & until [ -e begun-$1 ]; do sleep 0.02; done;"
+}
+unused() { [[ -z $(redis srv hget 'rlock:holder:{a}' control) ]]; }
+
+@test "a command that begins under the hold while the operator is asked keeps its lock, and the operator is asked again" {
+  local owner
+  owner=$(take a)
+  MEANWHILE=$(job_under 1) run -75 on_terminal $'y\nn' "$RLOCK" force-unlock a
+  assert_says 'a: unchanged, because another command has begun to use this lock meanwhile'
+  assert_says 'Take this lock away on' 'Stop this command and free the lock on' 'unchanged'
+  [[ $(redis srv hget a "$owner") == 2 ]]
+  # Another one takes its place meanwhile.
+  MEANWHILE="touch end-1; until ! redis-cli -s $srv_sock hget 'rlock:holder:{a}' control | grep -q .; do sleep 0.02; done; $(job_under 2)" \
+    run -75 on_terminal $'y\nn' "$RLOCK" force-unlock a
+  assert_says 'unchanged, because another command has begun'
+  [[ ! -e asked-2 ]]
+  touch end-2
+  wait_until unused
+  rlock release a --owner "$owner"
+}
+
+# nested ID: a command under the inherited hold of $owner; a shell does as in job_under.
+nested() {
+  echo "RLOCK_HELD='$owner a' $RLOCK run a -- sh -c 'touch begun-$1; until [ -e end-$1 ]; do sleep 0.02; done' 2>/dev/null 3>&- &
+    until [ -e begun-$1 ]; do sleep 0.02; done;"
+}
+held_once() { [[ $(redis srv hget a "$owner") == 1 ]]; }
+# ends ID: the shell ends that nested command, and waits for the release of its hold.
+ends() { echo "touch end-$1; until [ \"\$(redis-cli -s $srv_sock hget a $owner)\" = 1 ]; do sleep 0.02; done;"; }
+
+@test "a nested command that takes the place of another keeps its lock, and the operator is asked again" {
+  local owner
+  owner=$(take a)
+  eval "$(nested 1)"
+  MEANWHILE=$(ends 1 && nested 2) run -75 on_terminal $'y\nn' "$RLOCK" force-unlock a
+  assert_says 'a: unchanged, because another command has begun to use this lock meanwhile'
+  [[ $(redis srv hget a "$owner") == 2 ]]
+  # One that has ended takes nothing from what was shown.
+  MEANWHILE=$(ends 2) run -0 on_terminal y "$RLOCK" force-unlock a
+  free a
+  # Under a job that could be asked to stop, and under one that is not asked (--now).
+  "$RLOCK" run a -- sh -c 'touch begun-job; until [ -e end-job ]; do sleep 0.02; done' 2>/dev/null 3>&- &
+  wait_until test -e begun-job
+  owner=$(redis srv hget 'rlock:holder:{a}' owner)
+  eval "$(nested 3)"
+  MEANWHILE=$(ends 3 && nested 4) run -75 on_terminal $'y\nn' "$RLOCK" force-unlock a
+  assert_says 'a: unchanged, because another command has begun to use this lock meanwhile'
+  MEANWHILE=$(ends 4 && nested 5) run -75 on_terminal $'y\nn' "$RLOCK" force-unlock --now a
+  assert_says 'a: unchanged, because another command has begun to use this lock meanwhile'
+  touch end-5
+  wait_until held_once
+  touch end-job
+  wait_until free a
+}
+
+@test "what a job that nobody could ask has left to its owner is taken away" {
+  local owner unlocking
+  owner=$(rlock acquire --lease 10m a)
+  redis srv acl setuser deaf on '>pw' '~*' +@all resetchannels
+  RLOCK_URL=unix://deaf:pw@$srv_sock eval "$(job_under 1)"
+  "$RLOCK" force-unlock -y a >told 3>&- &
+  unlocking=$!
+  wait_until grep -q 'the holder does not answer' told
+  touch end-1
+  wait "$unlocking"
+  [[ $(tail -n 1 told) == 'a: the holder no longer has it' ]]
+  free a
+  redis srv acl deluser deaf
 }
 
 @test "another program's lock is freed, regardless of its count" {

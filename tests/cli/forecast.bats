@@ -11,7 +11,7 @@ setup() {
   cd "$BATS_TEST_TMPDIR" || return
 }
 teardown() {
-  [[ -z ${job:-} ]] || kill "$job" 2>/dev/null || true
+  end_mine_wholly "${job:-}"
   [[ -z ${job:-} ]] || wait "$job" || true
   redis_stop srv
 }

@@ -2,6 +2,7 @@
 # The forms of options, and where they may be.
 
 load ../lib/common
+load ../lib/docs
 
 setup_file() { redis_start srv; }
 setup() {
@@ -78,7 +79,7 @@ busy() {
   local subcommand flag count=0
   for subcommand in run acquire renew release status force-unlock history doctor config local; do
     # Also those of -h and -V.
-    for flag in $(rlock "$subcommand" --help | sed -nE 's/^  (-.,)?(--[a-z-]+)  .*/\2/p'); do
+    for flag in $(help_of "$subcommand" | sed -nE 's/^  (-.,)?(--[a-z-]+)  .*/\2/p'); do
       run -64 --separate-stderr rlock "$subcommand" "$flag=" x
       assert_says "$subcommand: $flag: '' is neither true nor false"
       count=$((count + 1))
@@ -93,9 +94,9 @@ busy() {
 
 @test "a letter does not accept =" {
   run -64 --separate-stderr rlock status -q= x
-  assert_says 'status: -q=: use the long option with =: --quiet=true or --quiet=false'
+  assert_says 'status: use the long option with =, such as --quiet=true'
   run -64 --separate-stderr rlock run -nq=true x -- touch started
-  assert_says "use the long option with =: --quiet=true"
+  assert_says "use the long option with =, such as --quiet=true"
   [[ ! -e started ]]
 }
 

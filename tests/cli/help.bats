@@ -46,17 +46,20 @@ PYTHON
   local columns
   for columns in 0 -1 x 99999999999999999999 '' 5; do
     (($(COLUMNS=$columns rlock run --help | longest) <= 120))
-    [[ $(COLUMNS=$columns rlock run --help) == *'--hook-timeout'* ]]
+    [[ $(COLUMNS=$columns rlock run --help) == *'--on-lost'* ]]
   done
 }
 
 @test "run --help is grouped" {
   run -0 --separate-stderr rlock run --help
-  [[ $(grep -E '^[A-Z][^.]*:$' <<<"$output") == $'Options:\nWaiting:\nKind of lock:\nLease and supervision:\nHooks:\nOptions of all subcommands (server, messages):\nExamples:' ]]
-  [[ $(sed -n '/^Waiting/,/^$/p' <<<"$output") == *--wait*--max-queue*--priority* ]]
-  [[ $(sed -n '/^Kind/,/^$/p' <<<"$output") == *--shared*--slots* ]]
+  [[ $(grep -E '^[A-Z][^.]*:$' <<<"$output") == $'Options:\nWaiting:\nKind of lock:\nLease and supervision:\nHooks:\nExamples:' ]]
+  [[ $(sed -n 's/^  \(-[^ ]*\) .*/\1/p' <<<"$output" | head -n 6 | paste -sd' ') == '-n,--nonblock -w,--wait -E,--conflict-exit-code -s,--shared -x,--exclusive --slots' ]]
+  ((${#lines[@]} <= 110))
+  [[ $output == *'which rlock --help explains: --url,'* ]]
+  [[ $(sed -n '/^Waiting/,/^$/p' <<<"$output") == *--max-queue*--priority* ]]
+  [[ $(sed -n '/^Kind/,/^$/p' <<<"$output") == *--take*--from* ]]
   [[ $(sed -n '/^Lease/,/^$/p' <<<"$output") == *--lease*--leftovers* ]]
-  [[ $(sed -n '/^Hooks/,/^$/p' <<<"$output") == *--on-acquire*--hook-timeout* ]]
+  [[ $(sed -n '/^Hooks/,/^$/p' <<<"$output") == *--on-acquire*--on-lost* ]]
 }
 
 @test "-h fits on a screen, and names --help" {
@@ -67,7 +70,7 @@ PYTHON
     [[ $output == *"rlock $subcommand --help"* ]]
   done
   run -0 --separate-stderr rlock run -h
-  [[ $output == *--wait* && $output == *--lease* && $output == *--url* && $output != *--hook-timeout* ]]
+  [[ $output == *--wait* && $output == *--lease* && $output == *--url* && $output != *--max-queue* ]]
 }
 
 @test "rlock help explains each subcommand as its --help does" {
@@ -78,6 +81,8 @@ PYTHON
   [[ $(rlock help) == "$(rlock --help)" ]]
   run -64 --separate-stderr rlock help statsu
   assert_says 'did you mean status?'
+  run -64 --separate-stderr rlock help timeline
+  assert_says "unknown subcommand 'timeline'; see rlock --help"
 }
 
 @test "help and version need no configuration and no server" {
@@ -103,9 +108,9 @@ PYTHON
 
 @test "words that other programs use are understood, but not executed" {
   local pair
-  for pair in list:status ls:status lock:acquire unlock:release; do
+  for pair in list:status ls:status exec:run unlock:release; do
     run -64 --separate-stderr rlock "${pair%:*}" x
-    assert_says "did you mean rlock ${pair#*:}?"
+    assert_says "did you mean ${pair#*:}?"
     [[ -z $output ]]
   done
 }

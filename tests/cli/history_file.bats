@@ -126,23 +126,28 @@ refused() {
   [[ $(mode sticky/page.html) == "$(id -u) 644" ]]
 }
 
-@test "a link of another user is refused, unless the folder is also theirs" {
+@test "a link of another user is refused, unless the folder is also theirs and we are not root" {
   needs_root
+  needs_nobody
   echo mine >target
   mkdir -m 777 open
   mkdir theirs group
+  mkdir -m 777 pages
   chmod 775 group
   ln -s ../target open/theirs
   ln -s ../target group/theirs
   ln -s ../target theirs/page.html
-  chown -h 65534 open/theirs group/theirs theirs theirs/page.html
+  ln -s ../pages/page.html theirs/other.html
+  chown -h 65534 open/theirs group/theirs
+  chown -h 61234 theirs theirs/page.html theirs/other.html
   each() {
     refused open/theirs 'belongs to another user (id 65534)'
     refused group/theirs 'belongs to another user (id 65534)'
+    refused theirs/page.html 'belongs to another user (id 61234)'
   }
   with_protection each
-  rlock history --html theirs/page.html
-  [[ -L theirs/page.html && $(tail -n 1 target) == '</html>' ]]
+  as_nobody "$RLOCK" history --html theirs/other.html
+  [[ -L theirs/other.html && $(tail -n 1 pages/page.html) == '</html>' ]]
 }
 
 @test "links of ours, of root and of the folder's owner are followed outside of sticky folders" {
@@ -170,6 +175,15 @@ refused() {
     [[ $stderr == *"sticky/$name: not written, because it belongs to another user (id 65534) and is in a folder in which others may create files; name another file"* ]]
   done
   [[ $(<sticky/file) == theirs ]]
+}
+
+@test "a pipe of another user is not waited for, wherever it is" {
+  needs_root
+  mkdir theirs
+  mkfifo theirs/pipe
+  chown -R 65534 theirs
+  run -78 --separate-stderr rlock history --html theirs/pipe
+  [[ $stderr == *'theirs/pipe: not written, because it is a pipe that belongs to another user (id 65534); name another file'* ]]
 }
 
 @test "a folder that is replaced while the page is written is not written to" {

@@ -12,7 +12,7 @@ setup() {
 }
 teardown() {
   # The leftovers of a failed test must not affect the others.
-  [[ -z ${frontend:-} ]] || kill -TERM "$frontend" 2>/dev/null || true
+  end_mine_wholly "${frontend:-}"
   assert_clean srv
 }
 teardown_file() { redis_stop srv; }

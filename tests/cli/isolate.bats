@@ -16,7 +16,7 @@ setup() {
 }
 teardown() {
   # The leftovers of a failed test must not affect the others.
-  [[ -z ${frontend:-} ]] || kill -TERM "$frontend" 2>/dev/null || true
+  end_mine_wholly "${frontend:-}"
   none_left
   assert_clean srv
 }

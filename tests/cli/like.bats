@@ -205,6 +205,14 @@ redis_has() { [[ $(redis srv exists "$1") == 1 ]]; }
   (($(calls lpush) == before + 2))
 }
 
+@test "python-redis-lock: a lock at the key of that list is not deleted" {
+  local owner
+  owner=$(rlock acquire --lease 600s lock-signal:k)
+  run -0 rlock run --like python-redis-lock k -- true
+  assert_says 'waiters could not be told'
+  rlock release --owner "$owner" lock-signal:k
+}
+
 @test "a release that cannot wake them still counts, with a warning that says why" {
   not_over tls sentinel cluster 'the user is one of the test, with a password'
   [[ $(redis srv info server | sed -n 's/^redis_version:\([0-9]*\).*/\1/p') -ge 6 ]]

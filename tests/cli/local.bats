@@ -23,10 +23,149 @@ processes() {
   done
   return 0
 }
-servers() { processes '^redis-server'; }
-keepers() { processes '^serve$'; }
-running() { [[ -n $(servers)$(keepers) ]]; }
+servers() { processes '^[^ ]*redis-server'; }
+running() { [[ -n $(servers) ]]; }
 one_server() { [[ $(servers | wc -l) == 1 ]]; }
+
+# held: a job holds the lock until the file go exists; $job is its pid.
+held() {
+  "$RLOCK" run "$@" job -- sh -c "touch $BATS_TEST_TMPDIR/started; until [ -e $BATS_TEST_TMPDIR/go ]; do sleep 0.05; done" \
+    2>"$BATS_TEST_TMPDIR/err" 3>&- &
+  job=$!
+  wait_until test -e "$BATS_TEST_TMPDIR/started"
+  wait_until test -S "$dir/redis.sock"
+}
+
+# carried: as a release has it: $RLOCK is in a prefix that has a server, too. No server is in PATH, which is $tools.
+carried() {
+  prefix=$BATS_TEST_TMPDIR/prefix tools=$BATS_TEST_TMPDIR/tools
+  install -D -m 755 "$RLOCK" "$prefix/bin/rlock"
+  install -D -m 755 "$(type -P "$REDIS_SERVER")" "$prefix/libexec/rlock/redis-server"
+  mkdir "$tools"
+  ln -s /usr/bin/* "$tools"
+  rm -f "$tools"/{redis,valkey}-server
+  RLOCK=$prefix/bin/rlock PATH=$tools
+}
+# installs VERSION: a server in PATH that claims to have this version.
+installs() {
+  printf '#!/bin/sh\n[ "$1" != -v ] || { echo "Redis server v=%s sha=0" && exit; }\nexec %s/libexec/rlock/redis-server "$@"\n' \
+    "$1" "$prefix" >"$tools/redis-server"
+  chmod +x "$tools/redis-server"
+}
+
+@test "without a server in PATH, the one that came with rlock is used, and status says so" {
+  carried
+  run -0 --separate-stderr rlock local status
+  [[ ${lines[1]} =~ ^'server    '[0-9.]+', '"$prefix/libexec/rlock/redis-server"$ ]]
+  local said=${lines[1]}
+  run -0 --separate-stderr rlock run job -- echo mine
+  [[ $output == mine && -z $stderr ]]
+  run -0 --separate-stderr rlock local status
+  [[ ${lines[0]} == 'state     running' && ${lines[1]} == "$said" ]]
+}
+
+@test "the newest server is used, and an installed one if it is as new as ours" {
+  carried
+  local own odd
+  own=$("$prefix/libexec/rlock/redis-server" -v | sed 's/.* v=\([^ ]*\).*/\1/')
+  # uses VERSION PATH: the server in PATH has this version.
+  uses() {
+    installs "$1"
+    run -0 --separate-stderr rlock local status
+    [[ ${lines[1]} == "server    $3, $2" ]] || { echo "with $1: ${lines[1]}" && return 1; }
+  }
+  uses "$own" "$tools/redis-server" "$own"
+  uses 6.2.99 "$prefix/libexec/rlock/redis-server" "$own"
+  uses 100.0.0 "$tools/redis-server" 100.0.0
+  run -0 rlock run job -- true
+  rlock local stop
+  mv "$tools/redis-server" "$tools/valkey-server"
+  run -0 --separate-stderr rlock local status
+  [[ ${lines[1]} == "server    100.0.0, $tools/valkey-server" ]]
+  # One that hangs, has closed its output and hangs, cannot be run or is a folder has no version.
+  for odd in '/bin/sh\nexec sleep 1000' '/bin/sh\nexec >&- 2>&- sleep 1000' /no/such/shell; do
+    printf "#!$odd\n" >"$tools/redis-server"
+    chmod +x "$tools/redis-server"
+    run -0 --separate-stderr rlock local status
+    [[ ${lines[1]} == "server    $own, $prefix/libexec/rlock/redis-server" ]]
+  done
+  # A folder is none.
+  rm "$tools/redis-server"
+  mkdir "$tools/redis-server"
+  run -0 --separate-stderr rlock local status
+  [[ ${lines[1]} == "server    100.0.0, $tools/valkey-server" ]]
+}
+
+@test "a server further down PATH does not win because it calls itself newer" {
+  carried
+  installs 7.0.99
+  mkdir "$BATS_TEST_TMPDIR/others"
+  sed 's/7.0.99/99.0/' "$tools/redis-server" >"$BATS_TEST_TMPDIR/others/valkey-server"
+  chmod 777 "$BATS_TEST_TMPDIR/others" "$BATS_TEST_TMPDIR/others/valkey-server"
+  PATH=$tools:$BATS_TEST_TMPDIR/others run -0 --separate-stderr rlock local status
+  [[ ${lines[1]} != *others* ]]
+}
+
+@test "a server that came with rlock is not used if others could change it" {
+  carried
+  local server=$prefix/libexec/rlock/redis-server
+  chmod o+w "$server"
+  run -69 --separate-stderr rlock run job -- touch "$BATS_TEST_TMPDIR/ran"
+  assert_says "the server did not start; $server: not trusted, because others may write to it; chmod go-w $server"
+  chmod o-w "$server"
+  chmod o+w "$prefix"
+  run -69 --separate-stderr rlock run job -- touch "$BATS_TEST_TMPDIR/ran"
+  assert_says "$prefix: not trusted, because others may write to it"
+  chmod o-w "$prefix"
+  if ((EUID == 0)); then
+    chown 65534 "$server"
+    run -69 --separate-stderr rlock run job -- touch "$BATS_TEST_TMPDIR/ran"
+    assert_says 'belongs to another user'
+  fi
+  mv "$server" "$prefix/real"
+  ln -s "$prefix/real" "$server"
+  run -69 --separate-stderr rlock run job -- touch "$BATS_TEST_TMPDIR/ran"
+  assert_says 'install the package redis-server'
+  [[ ! -e $BATS_TEST_TMPDIR/ran ]]
+}
+
+@test "kill -9 of the server that came with rlock, while a job runs and one waits: both go on" {
+  carried
+  local waiter before status=0
+  held --lease 5s
+  "$RLOCK" run job -- sh -c 'exit 5' 3>&- &
+  waiter=$!
+  wait_until eval '[[ $(rlock status job) == *waiting* ]]'
+  before=$(servers)
+  kill -9 "$before"
+  wait_until gone "$before"
+  wait_until one_server
+  [[ $(readlink "/proc/$(servers)/exe") == "$prefix/libexec/rlock/redis-server" ]]
+  run -75 rlock run -n job -- true
+  touch "$BATS_TEST_TMPDIR/go"
+  wait "$job"
+  wait "$waiter" || status=$?
+  [[ $status == 5 ]]
+}
+
+@test "an upgrade of rlock and its server: the old one goes on with all locks, and after a stop the new one has them" {
+  carried
+  local owner old
+  owner=$(rlock acquire job --lease 10m)
+  old=$(servers)
+  local file
+  for file in bin/rlock libexec/rlock/redis-server; do
+    cp "$prefix/$file" "$prefix/new"
+    mv "$prefix/new" "$prefix/$file"
+  done
+  run -75 rlock run -n job -- true
+  [[ $(servers) == "$old" && $(readlink "/proc/$old/exe") == *' (deleted)' ]]
+  rlock local stop --yes
+  run -75 rlock run -n job -- true
+  one_server
+  [[ $(readlink "/proc/$(servers)/exe") == "$prefix/libexec/rlock/redis-server" ]]
+  rlock release job --owner "$owner"
+}
 
 @test "the first use starts a server that only we can reach" {
   run --separate-stderr -0 rlock run job -- echo mine
@@ -40,27 +179,34 @@ one_server() { [[ $(servers | wc -l) == 1 ]]; }
   assert_says 'state     running'
 }
 
-@test "local stop ends once the keeper of the server has ended, too" {
-  local keeper
+@test "local stop ends once the server has ended, also one that does not answer" {
+  local server
   rlock run job -- true
-  keeper=$(keepers)
-  [[ -n $keeper ]]
-  kill -STOP "$keeper"
-  run --separate-stderr rlock local stop --server-timeout 1s
-  kill -CONT "$keeper"
-  [[ $status == 69 ]]
+  server=$(servers)
+  kill -STOP "$server"
+  run -0 --separate-stderr rlock local status --server-timeout 300ms
+  assert_says 'state     does not answer; see the log'
+  run -69 --separate-stderr rlock local stop --server-timeout 300ms
+  assert_says '--yes'
+  assert_says "$dir/redis.log"
+  run -69 --separate-stderr rlock local stop --yes --server-timeout 300ms
   assert_says 'the server does not stop'
-  run -0 --separate-stderr rlock local stop
+  kill -CONT "$server"
+  wait_until gone "$server"
   run -0 --separate-stderr rlock local status
   assert_says 'state     not running'
   rlock run job -- true
-  keeper=$(keepers)
+  server=$(servers)
+  redis-cli -s "$dir/redis.sock" save >/dev/null # after this, its pid is unknown
   run -0 --separate-stderr rlock local stop
   [[ $output == stopped ]]
-  gone "$keeper"
+  gone "$server"
+  run -0 --separate-stderr rlock local stop
+  [[ $output == 'not running' ]]
 }
 
-@test "twenty first uses at once start one server" {
+# twenty_uses: all of them at once; each runs its command, and one server serves them.
+twenty_uses() {
   local i pids=()
   for i in {1..20}; do
     "$RLOCK" run "job$i" -- sh -c 'echo x' >>"$BATS_TEST_TMPDIR/ran" 3>&- &
@@ -69,6 +215,10 @@ one_server() { [[ $(servers | wc -l) == 1 ]]; }
   for i in "${pids[@]}"; do wait "$i"; done
   [[ $(wc -l <"$BATS_TEST_TMPDIR/ran") == 20 ]]
   one_server
+}
+
+@test "twenty first uses at once start one server" {
+  twenty_uses
   [[ $(grep -c 'Server initialized' "$dir/redis.log") == 1 ]]
 }
 
@@ -76,59 +226,94 @@ one_server() { [[ $(servers | wc -l) == 1 ]]; }
 @test "the server has none of the variables of the job that used it first" {
   local pid
   RUNNER_TRACKING_ID=github_1 JENKINS_NODE_COOKIE=a1 BUILD_ID=7 CI=true rlock run job -- true
-  [[ -n $(servers) && -n $(keepers) ]]
-  for pid in $(servers) $(keepers); do
-    [[ -r /proc/$pid/environ ]]
-    not grep -qzE '^(RUNNER_TRACKING_ID|JENKINS_NODE_COOKIE|BUILD_ID|CI)=' "/proc/$pid/environ"
-  done
+  pid=$(servers)
+  [[ -r /proc/$pid/environ ]]
+  not grep -qzE '^(RUNNER_TRACKING_ID|JENKINS_NODE_COOKIE|BUILD_ID|CI)=' "/proc/$pid/environ"
 }
 
-@test "a killed server is started again, and held locks are still held" {
-  local owner
+@test "the next use starts a killed server again, and held locks are still held" {
+  local owner before
   owner=$(rlock acquire job --lease 1m)
-  kill -9 "$(servers)"
-  wait_until one_server
+  before=$(servers)
+  kill -9 "$before"
+  wait_until gone "$before"
+  run -0 --separate-stderr rlock local status
+  assert_says 'state     not running'
+  not running
   run -75 rlock run -n job -- true
+  one_server
   run -0 rlock release job --owner "$owner"
 }
 
-@test "a job survives the death of its server" {
+@test "twenty uses at once after a crash start one server" {
+  rlock run job -- true
+  kill -9 "$(servers)"
+  twenty_uses
+  [[ $(grep -c 'Server initialized' "$dir/redis.log") == 2 ]]
+}
+
+@test "a job survives the death of its server, which it starts again, but not as a part of itself" {
+  local before status=0 job
   "$RLOCK" run --lease 12s job -- sh -c "until [ -e $BATS_TEST_TMPDIR/go ]; do sleep 0.05; done; exit 6" 2>"$BATS_TEST_TMPDIR/err" 3>&- &
-  local job=$!
+  job=$!
   wait_until rlock status --is-held job
-  local before
   before=$(servers)
   kill -9 "$before"
   another() { [[ $(servers) != "$before" ]] && one_server; }
   wait_until another
   # Held by the restarted server, for longer than the lease that was first granted.
-  local started
-  started=$(now_ms)
-  past() { (($(now_ms) > started + 12500)); }
-  wait_until past
+  local began
+  began=$(now_ms)
+  wait_until past 12500
   rlock status --is-held job
+  before=$(servers)
   touch "$BATS_TEST_TMPDIR/go"
-  local status=0
   wait "$job" || status=$?
   [[ $status == 6 ]]
+  [[ $(servers) == "$before" ]]
+  run -0 rlock run -n job -- true
 }
 
-@test "after the death of server and keeper, the next use starts both, with the locks" {
-  rlock acquire job --lease 1m
-  local keeper server
-  keeper=$(keepers) server=$(servers)
-  kill -9 "$keeper" "$server"
-  wait_until gone "$server"
-  wait_until gone "$keeper"
+@test "a waiter starts the server of a killed one, keeps its place, and gets the lock" {
+  local owner before status=0 waiter
+  owner=$(rlock acquire job --lease 10m)
+  "$RLOCK" run job -- sh -c 'exit 5' 3>&- &
+  waiter=$!
+  waits() { [[ $(rlock status --json job) == *'"waiters": [{'* || $(rlock status job) == *'waiting'* ]]; }
+  wait_until waits
+  before=$(servers)
+  kill -9 "$before"
+  wait_until gone "$before"
+  wait_until one_server # no other use
   run -75 rlock run -n job -- true
+  wait_until waits
+  rlock release job --owner "$owner"
+  wait "$waiter" || status=$?
+  [[ $status == 5 ]]
   one_server
+}
+
+@test "a keeper starts the server of a killed one, and keeps its lock" {
+  local before began
+  sleep 1000 3>&- &
+  local watched=$!
+  rlock acquire job --lease 5s --for-pid "$watched" >/dev/null
+  before=$(servers)
+  kill -9 "$before"
+  wait_until gone "$before"
+  wait_until one_server
+  began=$(now_ms)
+  wait_until past 6000
+  rlock status --is-held job
+  kill "$watched"
+  wait_until not rlock status --is-held job
 }
 
 @test "stop refuses while locks are held, except with --yes" {
   local owner
   owner=$(rlock acquire job --lease 1m)
   run --separate-stderr -75 rlock local stop
-  assert_says "locks are held: 'job'; to stop the server anyway, and make their commands lose the locks, give --yes"
+  assert_says "locks are held: 'job'; to stop the server anyway, give --yes; running jobs start it again"
   run -0 rlock local stop --yes
   wait_until not running
   run --separate-stderr -0 rlock local stop
@@ -138,6 +323,39 @@ one_server() { [[ $(servers | wc -l) == 1 ]]; }
   run -75 rlock run -n job -- true # started again, and the lock is still there
   rlock release job --owner "$owner"
   run -0 rlock local stop
+}
+
+@test "a running job starts the server again that stop --yes has stopped, and keeps its lock" {
+  held --lease 5s
+  local began before
+  before=$(servers)
+  run -0 rlock local stop --yes
+  gone "$before"
+  wait_until one_server
+  began=$(now_ms)
+  wait_until past 6000
+  rlock status --is-held job
+  touch "$BATS_TEST_TMPDIR/go"
+  wait "$job"
+}
+
+@test "stop does not end a lock that was granted after it has looked" {
+  local proxy owner stopping status=0
+  rlock run job -- true
+  mv "$dir/redis.sock" "$dir/real"
+  PROXY_HOLD="SCAN:$dir/go" python3 "$TESTS_DIR/lib/proxy.py" "$dir/redis.sock" "$dir/real" "$dir/seen" 3>&- &
+  proxy=$!
+  wait_until test -S "$dir/redis.sock"
+  "$RLOCK" local stop --server-timeout 1m 2>"$dir/err" 3>&- &
+  stopping=$!
+  wait_until grep -q SCAN "$dir/seen"
+  owner=$(rlock acquire other --lease 5m)
+  touch "$dir/go"
+  wait "$stopping" || status=$?
+  kill "$proxy"
+  [[ $status == 0 ]]
+  run -0 rlock status --is-held other
+  rlock release other --owner "$owner"
 }
 
 @test "a folder that others can enter is refused" {
@@ -212,12 +430,13 @@ PY
     rlock --url "local:$dir" local stop --yes
   else
     assert_says 'did not start'
+    [[ $stderr == *'No space left on device'* || $stderr == *'is there space in '* ]]
     [[ $status == 69 && ! -e $BATS_TEST_TMPDIR/started ]]
   fi
   wait_until not running
 }
 
-@test "a disk that fills up later refuses grants with 69, and keeps the lock that it gave" {
+@test "a disk that fills up later refuses grants with 69, and keeps the lock that it gave, also if the server is killed then" {
   mkdir "$BATS_TEST_TMPDIR/small"
   mount -t tmpfs -o size=256k tmpfs "$BATS_TEST_TMPDIR/small" 2>/dev/null || skip "may not mount a small file system"
   dir=$BATS_TEST_TMPDIR/small/l
@@ -233,7 +452,11 @@ PY
   [[ $status == 69 ]]
   assert_says MISCONF
   run -0 rlock status --is-held job
+  kill -9 "$(servers)"
+  wait_until not running
+  run -0 rlock status --is-held job
   rm "$dir/filler"
+  run -75 rlock run -n job -- true
 }
 
 @test "without redis-server in PATH, the message says what to install" {
@@ -268,109 +491,90 @@ PY
   run -64 rlock local restart
 }
 
-@test "a use right after the death of the server waits for the next one" {
+@test "a use right after the death of the server starts the next one" {
   rlock acquire job --lease 5m
   local i
-  for i in {1..5}; do # after more of them in a row it waits for longer than we do
+  for i in {1..20}; do
     kill -9 "$(servers)"
     run -0 rlock status --is-held job
-    wait_until one_server
+    one_server
   done
 }
 
-# serve_in_foreground: `local serve` as a service manager runs it; $serving is its pid.
-serve_in_foreground() {
-  "$RLOCK" --url "local:$dir" local serve >"$BATS_TEST_TMPDIR/serve.out" 2>&1 3>&- &
-  serving=$!
+@test "each of two users has a server of their own, and the second one may not use the folder of the first" {
+  ((EUID == 0)) || skip "only root can become another user"
+  chmod 711 "$BATS_TEST_TMPDIR" "$BATS_FILE_TMPDIR" "$BATS_RUN_TMPDIR"
+  install -d -m 711 "$BATS_TEST_TMPDIR/b"
+  install -d -m 700 -o 65534 -g 65534 "$BATS_TEST_TMPDIR/b/theirs"
+  carried
+  theirs() { (umask 0777 && exec setpriv --reuid=65534 --regid=65534 --clear-groups "$RLOCK" --url "$@"); }
+  local ours=$RLOCK_URL
+  dir=$BATS_TEST_TMPDIR/b
+  rlock acquire job --lease 10m
+  run -0 theirs "local:$dir/theirs" run -n job -- true # with an umask that takes away all rights
+  kill -9 $(servers)
+  run -0 theirs "local:$dir/theirs" run -n job -- true
+  run -71 --separate-stderr theirs "$ours" run -n job -- true
+  assert_says 'Permission denied'
+  run -78 --separate-stderr rlock --url "local:$dir/theirs" run -n job -- true
+  assert_says 'another user'
+  run -75 rlock run -n job -- true
+  theirs "local:$dir/theirs" local stop
+  dir=$BATS_TEST_TMPDIR/l
+}
+
+# old_version: what 1.1 did: a process that holds the folder, and starts a server again that was killed.
+old_version() {
+  mkdir -m 700 -p "$dir"
+  python3 - "$dir" 3>&- <<'PY' &
+import fcntl, os, signal, struct, subprocess, sys
+folder = os.open(sys.argv[1], os.O_RDONLY)
+os.set_inheritable(folder, True)
+fcntl.flock(folder, fcntl.LOCK_EX | fcntl.LOCK_NB)
+fcntl.fcntl(folder, fcntl.F_SETLK, struct.pack('hhqqi', fcntl.F_RDLCK, 0, 0, 0, 0))
+signal.signal(signal.SIGTERM, lambda *_: server.terminate())
+while True:
+    server = subprocess.Popen(['redis-server', '--port', '0', '--unixsocket', sys.argv[1] + '/redis.sock', '--dir', sys.argv[1],
+                               '--logfile', sys.argv[1] + '/redis.log', '--appendonly', 'yes', '--save', '', '--appendfsync', 'no'],
+                              pass_fds=[folder])
+    if server.wait() >= 0:
+        break
+PY
+  old=$!
   wait_until redis-cli -s "$dir/redis.sock" ping
 }
 
-@test "serve in the foreground: it is used, and TERM ends it with its server" {
-  serve_in_foreground
-  run -0 --separate-stderr rlock run job -- echo ran
-  [[ $output == ran ]]
-  one_server
-  [[ $(keepers) == "$serving" ]]
-  kill -TERM "$serving"
-  wait_until gone "$serving"
-  wait_until not running
-}
-
-@test "serve in the foreground starts a server that was killed again, with its locks" {
-  serve_in_foreground
-  rlock acquire job --lease 1m
-  local before
-  before=$(servers)
-  kill -9 "$before"
-  wait_until gone "$before"
-  wait_until one_server
-  run -75 rlock run -n job -- true
-  [[ $(keepers) == "$serving" ]]
-}
-
-@test "a second serve for the same folder is refused, and the first continues" {
-  serve_in_foreground
-  run -69 --separate-stderr timeout -k 1 30 "$RLOCK" local serve
-  assert_says 'is already served'
-  one_server
-  gone "$serving" && return 1
-  run -0 rlock run job -- true
-}
-
-@test "stop ends a serve in the foreground with 0, and nothing starts the server again" {
-  local status=0
-  serve_in_foreground
-  run -0 rlock local stop
-  wait "$serving" || status=$?
-  ((status == 0))
-  not running
-}
-
-# crashes_again: the server of $dir was killed, and so is each one that is started, until the file crash is removed.
-crashes_again() {
-  touch "$BATS_TEST_TMPDIR/crash"
+@test "an upgrade of the program while the server of an old one runs, which has its own way to restart it" {
+  local old owner
+  old_version
+  owner=$(rlock acquire job --epoch-guard=false --lease 10m)
   kill -9 "$(servers)"
-  wait_until test -s "$dir/trouble"
-}
-# with_crashes COMMAND...: a server that the command starts can be made to crash repeatedly.
-with_crashes() {
-  mkdir -p "$BATS_TEST_TMPDIR/bin"
-  printf '#!/bin/bash\n[[ ! -e %s/crash ]] || kill -SEGV $$\nexec -a redis-server %s "$@"\n' \
-    "$BATS_TEST_TMPDIR" "$(command -v redis-server)" >"$BATS_TEST_TMPDIR/bin/redis-server"
-  chmod +x "$BATS_TEST_TMPDIR/bin/redis-server"
-  PATH=$BATS_TEST_TMPDIR/bin:$PATH "$@"
-}
-
-@test "stop between two crashes waits for the server, because only it knows the locks" {
-  local owner
-  owner=$(with_crashes rlock acquire job --lease 10m)
-  crashes_again
-  run -0 --separate-stderr rlock local status
-  [[ ${lines[0]} == 'state     does not answer; see the log' ]]
-  run -69 --separate-stderr rlock local stop --server-timeout 300ms
-  assert_says '--yes'
-  assert_says "$dir/redis.log"
-  rm "$BATS_TEST_TMPDIR/crash"
-  run -75 --separate-stderr rlock local stop --server-timeout 1m
-  assert_says "'job'"
-  run -0 rlock release job --owner "$owner"
-  crashes_again
-  "$RLOCK" local stop --server-timeout 1m >"$BATS_TEST_TMPDIR/stop.out" 3>&- &
-  local stop=$!
-  rm "$BATS_TEST_TMPDIR/crash"
-  wait "$stop"
-  [[ $(cat "$BATS_TEST_TMPDIR/stop.out") == stopped ]]
-  wait_until not running
-}
-
-@test "stop --yes between two crashes ends what would start the server again" {
-  with_crashes rlock acquire job --lease 10m
-  crashes_again
-  run -0 --separate-stderr rlock local stop --yes
-  [[ $output == stopped ]]
-  not running
+  run -75 rlock run -n job -- true
+  one_server
+  not gone "$old"
+  rm "$dir/redis.sock" # for the same server, it has to end both
+  run -75 rlock run -n --server-timeout 30s job -- true
+  one_server
+  wait_until gone "$old"
+  rlock release job --owner "$owner"
+  rlock local stop
+  old_version
   run -0 --separate-stderr rlock local stop
-  [[ $output == 'not running' ]]
+  [[ $output == stopped ]]
+  wait_until gone "$old"
+  not running
+}
+
+@test "a program that was replaced while it runs goes on with its server, and so does the new one" {
+  install -m 755 "$RLOCK" "$BATS_TEST_TMPDIR/rlock"
+  RLOCK=$BATS_TEST_TMPDIR/rlock held --lease 5s
+  install -m 755 "$RLOCK" "$BATS_TEST_TMPDIR/new"
+  mv "$BATS_TEST_TMPDIR/new" "$BATS_TEST_TMPDIR/rlock"
+  kill -9 "$(servers)"
+  run -75 "$BATS_TEST_TMPDIR/rlock" run -n job -- true
+  one_server
+  touch "$BATS_TEST_TMPDIR/go"
+  wait "$job"
 }
 
 @test "impossible folders: relative, too long, a file" {
@@ -485,18 +689,11 @@ own_host() {
   [[ ! -e $BATS_TEST_TMPDIR/started && ! -e $BATS_TEST_TMPDIR/open/ours/l ]]
 }
 
-# held: a job holds the lock until the file go exists; $job is its pid.
-held() {
-  "$RLOCK" run "$@" job -- sh -c "touch $BATS_TEST_TMPDIR/started; until [ -e $BATS_TEST_TMPDIR/go ]; do sleep 0.05; done" \
-    2>"$BATS_TEST_TMPDIR/err" 3>&- &
-  job=$!
-  wait_until test -e "$BATS_TEST_TMPDIR/started"
-  wait_until test -S "$dir/redis.sock"
-}
-
-@test "a cleaner that removes socket and lock files does not cause a second server" {
+@test "a cleaner that removes the socket does not cause a second server" {
   held
-  rm -f "$dir"/*.lock "$dir/redis.sock"
+  rm -f "$dir/redis.sock"
+  run -69 --separate-stderr rlock local stop --server-timeout 300ms
+  assert_says '--yes'
   run --separate-stderr rlock run -n --server-timeout 20s job -- touch "$BATS_TEST_TMPDIR/second"
   show
   [[ $status == 75 && ! -e $BATS_TEST_TMPDIR/second ]]
@@ -507,21 +704,21 @@ held() {
 }
 
 @test "a cleaner that removes everything does not cause a second server, and the job keeps its lock" {
-  held
-  local keeper
-  keeper=$(keepers)
+  held --lease 5s
+  local began
   rm -rf "$dir"/*
-  run -69 --separate-stderr rlock run -n --server-timeout 200ms job -- touch "$BATS_TEST_TMPDIR/second"
+  # A user is told what to do.
+  run -69 --separate-stderr rlock run -n --server-timeout 20s job -- touch "$BATS_TEST_TMPDIR/second"
+  assert_says "SIGTERM to process $(servers)"
   one_server
-  # A waiting user is told what to do.
-  WAIT_SECONDS=30 wait_until test -s "$dir/trouble"
-  run -69 --separate-stderr rlock run -n --server-timeout 200ms job -- touch "$BATS_TEST_TMPDIR/second"
-  assert_says "SIGTERM to process $keeper"
+  began=$(now_ms)
+  wait_until past 6000
+  not gone "$job"
   [[ ! -e $BATS_TEST_TMPDIR/second ]]
   touch "$BATS_TEST_TMPDIR/go"
   wait "$job"
-  kill "$keeper"
-  wait_until not running
+  run -0 rlock local stop --yes
+  not running
   run -0 rlock run -n job -- true
 }
 
@@ -534,9 +731,9 @@ held() {
   local status=0
   wait "$job" || status=$?
   [[ $status == 74 ]]
-  grep -q 'removed or replaced' "$BATS_TEST_TMPDIR/away/redis.log"
-  wait_until not running
+  grep -q 'removed or replaced' "$BATS_TEST_TMPDIR/err"
   run -0 rlock run -n job -- true
+  one_server
 }
 
 @test "a folder that is unreadable for a while keeps its server and its locks" {
@@ -544,34 +741,40 @@ held() {
   mkdir "$above"
   dir=$above/l
   export RLOCK_URL=local:$dir
-  run -0 rlock acquire --lease 10m job
+  held --lease 5s
   server=$(servers)
   mv "$above" "$above.away"
   ln -s above "$above" # to itself: ELOOP, in place of a disk's EIO
-  wait_until grep -q 'its server continues' "$above.away/l/redis.log"
+  local began
+  began=$(now_ms)
+  wait_until past 6000
   rm "$above"
   mv "$above.away" "$above"
   run -75 rlock run -n job -- true
   [[ $(servers) == "$server" ]]
-  [[ $(grep -c 'its server continues' "$dir/redis.log") == 1 ]]
+  touch "$BATS_TEST_TMPDIR/go"
+  wait "$job"
 }
 
-@test "a server that keeps crashing is started less and less often, and waiters are told" {
+@test "a server that crashes at its start is started once by each use, which says so" {
   mkdir "$BATS_TEST_TMPDIR/bin"
   printf '#!/bin/sh\necho x >>%s/starts\nkill -SEGV $$\n' "$BATS_TEST_TMPDIR" >"$BATS_TEST_TMPDIR/bin/redis-server"
   chmod +x "$BATS_TEST_TMPDIR/bin/redis-server"
   PATH=$BATS_TEST_TMPDIR/bin:$PATH run -69 --separate-stderr rlock run job -- touch "$BATS_TEST_TMPDIR/started"
-  show
-  assert_says 'keeps crashing'
-  assert_says 'killed by signal 11'
-  assert_says "$dir/redis.log"
-  (($(wc -l <"$BATS_TEST_TMPDIR/starts") < 10))
-  [[ ! -e $BATS_TEST_TMPDIR/started ]]
-  grep -q 'starting it again in 800ms' "$dir/redis.log"
-  # It ends at once, also while it waits.
-  local keeper
-  keeper=$(keepers)
-  kill "$keeper"
-  wait_until gone "$keeper"
+  assert_says 'the server did not start'
+  [[ $(wc -l <"$BATS_TEST_TMPDIR/starts") == 1 && ! -e $BATS_TEST_TMPDIR/started ]]
   run -0 --separate-stderr rlock run job -- true
+}
+
+@test "an umask that takes away the owner's rights does not close the folder to us" {
+  (umask 0777 && rlock --url "local:$BATS_TEST_TMPDIR/l" run x -- true)
+  rlock --url "local:$BATS_TEST_TMPDIR/l" local stop
+  [[ $(stat -c %a "$BATS_TEST_TMPDIR/l" "$BATS_TEST_TMPDIR/l/redis.log") == $'700\n600' ]]
+}
+
+@test "own folder: nor does it close the folders above" {
+  own_host
+  run -0 in_own_host 'umask 0777; ./rlock run job -- true; ./rlock local stop >&2
+    find .local -type d ! -perm 700 | grep . && exit 1; stat -c %a .local'
+  [[ ${lines[-1]} == 700 ]]
 }

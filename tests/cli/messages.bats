@@ -3,6 +3,7 @@
 # shellcheck disable=SC2154 # stderr and output: set by run
 
 load ../lib/common
+load ../lib/job
 
 setup_file() { redis_start srv; }
 setup() {
@@ -11,7 +12,11 @@ setup() {
   cd "$BATS_TEST_TMPDIR" || return
 }
 teardown() {
-  kill ${syslog:+"$syslog"} 2>/dev/null || true
+  [[ -z ${syslog:-} ]] || kill -KILL "$syslog"
+  if [[ -d disk/lost+found ]]; then
+    fsfreeze -u disk 2>/dev/null || true
+    wait_until umount disk
+  fi
   assert_clean srv
 }
 teardown_file() { redis_stop srv; }
@@ -78,7 +83,7 @@ to_journal() {
   grep -qE "^rlock: $time warning: " <<<"$stderr"
 }
 
-@test "--log-format json: time, level, program and message" {
+@test "--log-format json: time, level, program and message; of what happens to a lock, the event and its name" {
   local owner
   owner=$(rlock acquire --lease 1m x)
   run -75 --separate-stderr rlock run -v -w 3s --lease 4s --log-format json x -- true
@@ -86,7 +91,9 @@ to_journal() {
   run -0 python3 - "$stderr" <<'PYTHON'
 import datetime, json, re, sys
 lines = [json.loads(line) for line in sys.argv[1].splitlines()]
-assert all(list(line) == ["time", "level", "program", "message"] for line in lines)
+assert all(list(line)[:4] == ["time", "level", "program", "message"] for line in lines)
+events = {(line["event"], line["lock"]) for line in lines if len(line) > 4}
+assert events == {("waiting", "x"), ("not-acquired", "x")}, events
 assert all(line["program"] == "rlock" and line["message"] for line in lines)
 assert {line["level"] for line in lines} == {"debug", "info", "warning", "error"}, lines
 assert all(re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z", line["time"]) for line in lines)
@@ -94,6 +101,13 @@ times = [datetime.datetime.fromisoformat(line["time"][:-1]) for line in lines]
 assert times == sorted(times)
 assert any(line["message"].startswith("waiting for x: held by") for line in lines)
 PYTHON
+  # events: of the messages in JSON on standard error.
+  events() { python3 -c 'import json, sys; print(*(one["event"] + "=" + one["lock"] for one in map(json.loads, sys.stdin) if "event" in one))' <<<"$stderr"; }
+  run -0 --separate-stderr rlock run -v --log-format json x -- true
+  [[ $(events) == 'acquired=x released=x' ]]
+  run -74 --separate-stderr rlock run --log-format json --lease 3s x -- sh -c "redis-cli -s '$srv_sock' del x >/dev/null; exec sleep 60"
+  [[ $(events) == 'lost=x' ]]
+  redis srv del 'rlock:holder:{x}' >/dev/null
 }
 
 # with_syslog ARG...: rlock with its own /dev, whose log we read into the file syslog.
@@ -152,4 +166,96 @@ syslog_says() { [[ -e syslog ]] && grep -qE -- "$1" syslog; }
   [[ $output == ran && -z $stderr ]]
   run -127 --separate-stderr without_log run --syslog x -- ./none
   [[ $stderr == 'rlock: '* ]]
+}
+
+# hang_syslog: the log daemon of with_syslog takes no more messages.
+hang_syslog() {
+  kill -STOP "$syslog"
+  wait_until in_state "$syslog" T
+  python3 "$TESTS_DIR/lib/syslog_server.py" dev/log fill
+}
+
+@test "a log daemon that hangs delays no command, no wait and no end, and is told later how much is missing" {
+  local owner status=0
+  with_syslog run --syslog x -- true
+  hang_syslog
+  with_syslog run -v --syslog x -- touch ran
+  [[ -e ran ]]
+  owner=$(rlock acquire --lease 1m x)
+  with_syslog run --syslog -w 1s x -- true || status=$?
+  [[ $status == 75 && $(<err) == *'x: not acquired'* ]]
+  rlock release --owner "$owner" x
+  status=0
+  with_syslog run --syslog --lease 6s x -- sh -c "redis-cli -s '$srv_sock' flushall; exec sleep 1000" || status=$?
+  [[ $status == 74 && $(<err) == *'no longer held'* ]]
+  with_syslog run -v --syslog x -- sh -c "kill -CONT $syslog; until grep full syslog; do :; done" >log
+  wait_until syslog_says '^<12>.* rlock\[[0-9]+\]: [0-9]+ messages? could not be written here'
+  wait_until syslog_says 'x: released'
+}
+
+# own_disk: a file system in the folder disk that we may freeze.
+own_disk() {
+  local image=disk.img
+  truncate -s 16M "$image"
+  mkdir disk
+  mkfs.ext4 -q "$image" && mount -o loop "$image" disk 2>log || skip 'nobody lets us mount a file system'
+}
+
+@test "a frozen file system below standard error and --status-fd: the job keeps its lock, and its end is not delayed" {
+  own_disk
+  # In the background, because no signal ends a process that is in a write to such a file.
+  "$RLOCK" run -v --lease 6s --status-fd 7 x -- sh -c \
+    "fsfreeze -f disk; sleep 8; [ \$(redis-cli -s '$srv_sock' exists x) = 1 ]" 2>disk/err 7>disk/events 3>&- &
+  wait_until gone $!
+  [[ $(redis srv exists x) == 0 ]]
+  run ! grep -q 'x: released' disk/err
+  fsfreeze -u disk
+  wait $!
+  wait_until not pgrep -r D -f "$srv_sock"
+}
+
+@test "the monitor is killed while its message hangs: the frontend ends the job, and does not wait for the message" {
+  own_disk
+  exec 7>disk/err
+  fsfreeze -f disk
+  "$RLOCK" run --lease 9s x -- sleep 1000 2>&7 3>&- &
+  frontend=$!
+  exec 7>&-
+  job_parts
+  redis_freeze srv
+  wait_until pgrep -r D -x rlock -P "$monitor"
+  kill -KILL "$monitor"
+  wait_until gone "$frontend"
+  redis_thaw srv
+  gone "$command"
+  job_status || true
+  [[ $status == 74 ]]
+  redis srv del x 'rlock:holder:{x}'
+}
+
+@test "a file system is frozen and thawed: all messages are there, in order, however busy the machine is" {
+  own_disk
+  exec 7>disk/err
+  fsfreeze -f disk
+  "$RLOCK" run -v x -- sh -c 'fsfreeze -u disk
+    until grep -q "x: granted" disk/err; do sleep 0.1; done' 2>&7 3>&- &
+  exec 7>&-
+  wait_until gone $!
+  wait $!
+  sed -E 's/^rlock: [^ ]*Z //' disk/err >said
+  run -0 grep -nE '^(option url|x: granted|x: released)' said
+  [[ $output == *'option url'*$'\n'*'x: granted'*$'\n'*'x: released'* ]]
+  run -1 grep 'could not be written' said
+}
+
+@test "a file that may not grow costs no job its lock, and the command dies of SIGXFSZ as without rlock" {
+  local status=0
+  head -c 1024 /dev/zero | tee err events >page
+  run -0 --separate-stderr bash -c 'ulimit -f 1; "$@" 2>>err 7>>events' sh "$RLOCK" run -v --status-fd 7 x -- true
+  [[ $(wc -c <err) == 1024 && $(wc -c <events) == 1024 ]]
+  bash -c 'ulimit -f 1; exec "$@"' sh "$RLOCK" run x -- sh -c 'exec head -c 4096 /dev/zero >big' || status=$?
+  [[ $status == 153 ]]
+  status=0
+  bash -c 'ulimit -f 1; exec "$@"' sh "$RLOCK" status --html new 2>err2 || status=$?
+  [[ $status == 71 && $(<err2) == *'File too large'* && -z $(ls -A | grep '^new') ]]
 }

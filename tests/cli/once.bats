@@ -10,8 +10,7 @@ setup() {
   cd "$BATS_TEST_TMPDIR" || return
 }
 teardown() {
-  local job
-  for job in "${jobs[@]}"; do kill "$job" 2>/dev/null || true; done
+  end_mine_wholly "${jobs[@]}"
   redis srv del 'rlock:once:{job}' 'rlock:totals:{job}' 'rlock:history:{job}' >/dev/null
   assert_clean srv
 }
@@ -66,15 +65,65 @@ wait_for_it() {
   [[ $(runs) == 1 ]]
 }
 
-@test "a failure is not remembered: a status, a signal, --max-hold, a hook, a program that does not exist" {
-  run -3 rlock run --once 1.4 job -- sh -c 'exit 3'
-  run -143 rlock run --once 1.4 job -- sh -c 'kill -TERM $$'
-  run -124 rlock run --once 1.4 --max-hold 1ms job -- sh -c 'trap "exit 0" TERM; sleep 600 & wait'
-  run -78 rlock run --once 1.4 --on-acquire false job -- true
-  run -127 rlock run --once 1.4 job -- ./no-such-program
-  [[ $(redis srv exists 'rlock:once:{job}') == 0 ]]
+@test "a failure keeps nobody back: a status, a signal, --max-hold, a hook, a program that does not exist; status shows it" {
+  # failed STATUS ARG...: a job for the key 1.4 fails with the status, and that is shown until there is a success.
+  failed() {
+    run "-$1" rlock run --once 1.4 "${@:2}"
+    run -0 rlock status job
+    [[ $output == *$'\nonce      1.4 failed with status '"$1 "*" ago by $(id -un)@$(uname -n) pid "* ]]
+  }
+  failed 3 job -- sh -c 'exit 3'
+  failed 143 job -- sh -c 'kill -TERM $$'
+  failed 124 --max-hold 1ms job -- sh -c 'trap "exit 0" TERM; sleep 600 & wait'
+  failed 78 --on-acquire false job -- true
+  failed 127 job -- ./no-such-program
+  run -1 rlock status --succeeded-within 1h job
+  [[ $output == 'job: no success is known, in the history or of --once; failed with status 127 '*' (./no-such-program)' ]]
+  rlock status --json job >all
+  python3 "$TESTS_DIR/lib/schema.py" "$TESTS_DIR/../docs/schema/status.json" <all
+  [[ $(python3 -c 'import json; print(json.load(open("all"))[0]["failures"][0]["status"])') == 127 ]]
+  [[ $(redis srv hexists 'rlock:once:{job}' 1.4) == 0 ]]
+  (($(redis srv pttl 'rlock:once:{job}') > 0))
   once
   [[ $(runs) == 1 ]]
+  run -0 rlock status job
+  [[ $output == *'1.4 succeeded '* && $output != *failed* ]]
+}
+
+@test "a failure does not take a success back" {
+  once
+  redis srv hset 'rlock:once:{job}' 1.4 "$(remembered 1.4 | sed '1s/^0 /7 /')" >/dev/null  # as of a period
+  run -3 rlock run --once 1.5 job -- sh -c 'exit 3'
+  run -0 rlock status job
+  [[ $output == *'1.4 succeeded '*'1.5 failed with status 3 '* ]]
+}
+
+@test "another command, or another user, of the same name: a warning, even if nobody watches" {
+  rlock run --once-per day job -- true
+  run -0 --separate-stderr rlock run --once-per day job -- true
+  [[ -z $stderr ]]
+  run -0 --separate-stderr rlock run -n -E 0 --once-per day job -- ./import.sh
+  assert_says 'rlock: warning: job: not run: it has already succeeded today, '
+  assert_says " (true); this is $(id -un)'s ./import.sh: if it is another job, give it a name of its own"
+  redis srv hset 'rlock:once:{job}' 'per day' "$(remembered 'per day' | sed "2s/.*/alice/")" >/dev/null
+  run -0 --separate-stderr rlock run --once-per day job -- true
+  assert_says 'by alice@'
+}
+
+@test "on a terminal, a line says why a job was not run" {
+  watched() { run -0 python3 "$TESTS_DIR/lib/terminal.py" never never "$RLOCK" run "$@"; }
+  rlock run --once 1.4 job -- true
+  watched --once 1.4 job -- true
+  [[ $output == *'job: not run: 1.4 has already succeeded, '* ]]
+  job_start job -- bash -c 'until [[ -e go ]]; do sleep 0.02; done'
+  jobs+=("$frontend")
+  is_held() { [[ $(redis srv exists job) == 1 ]]; }
+  wait_until is_held
+  watched -n -E 0 job -- true
+  [[ $output == *'job: not acquired: held by '* ]]
+  touch go
+  job_status
+  [[ $status == 0 ]]
 }
 
 @test "a command that was told to stop has not succeeded, even if it exits with 0" {
@@ -107,7 +156,7 @@ wait_for_it() {
   wait_until test -e ran
   rlock run --supersede job -- true
   job_status
-  [[ $status == 74 && $(redis srv exists 'rlock:once:{job}') == 0 ]]
+  [[ $status == 74 && $(redis srv hexists 'rlock:once:{job}' 1.4) == 0 ]]
 }
 
 @test "waiters are told at the release, all at once, and end with 0 without running" {
@@ -206,6 +255,8 @@ wait_for_it() {
   run -1 --separate-stderr rlock release job --forget 1.3
   assert_says 'job: 1.3: no success is remembered'
   run -64 rlock release job --forget 1.4 --owner x:1
+  run --separate-stderr rlock release job other --forget=no --owner 00000000-0000-4000-8000-000000000000:1
+  [[ $stderr == *'job: '*'other: '* ]]
   run -64 rlock release --forget job
   run -64 rlock release --forget job 1.4 1.5
   run -64 rlock release --forget job ''
@@ -256,15 +307,6 @@ wait_for_it() {
 }
 redis_has_no() { [[ $(redis srv exists "$1") == 0 ]]; }
 
-@test "a server that does not run scripts cannot remember it, so nothing is run" {
-  not_over acl cluster 'the test takes the right to run scripts away from the user'
-  redis srv acl setuser none on '>pw' '~*' '&*' +@all -eval -evalsha >/dev/null
-  run -78 --separate-stderr env RLOCK_URL="${RLOCK_URL/:\/\//://none:pw@}" "$RLOCK" run --protocol set --once 1.4 job -- touch ran
-  assert_says 'without scripts the success of a job cannot be remembered'
-  [[ ! -e ran && $(redis srv exists job) == 0 ]]
-  redis srv acl deluser none >/dev/null
-}
-
 @test "a key of another type is reported before anything is run" {
   redis srv set 'rlock:once:{job}' x ex 60 >/dev/null
   run --separate-stderr once
@@ -274,8 +316,9 @@ redis_has_no() { [[ $(redis srv exists "$1") == 0 ]]; }
   assert_says 'delete it'
 }
 
-@test "a success that cannot be recorded is a warning, and the next job runs again" {
-  in_background 0 go
+@test "a success that cannot be recorded is an error that -q shows, too, and the next job runs again" {
+  job_start -q --once 1.4 job -- bash -c 'echo ran >>ran; until [[ -e go ]]; do sleep 0.02; done'
+  jobs+=("$frontend")
   wait_until test -e ran
   redis srv set 'rlock:once:{job}' x ex 60 >/dev/null
   touch go
@@ -416,6 +459,11 @@ redis_has_no() { [[ $(redis srv exists "$1") == 0 ]]; }
   run -78 --separate-stderr rlock run --once-per day --timezone Europe/Atlantis job -- touch ran
   assert_says 'this host has no such time zone'
   [[ ! -e ran ]]
+  assert_says 'set TZDIR'
+  mkdir -p zones/My
+  cp /usr/share/zoneinfo/Europe/Berlin zones/My/Zone
+  TZDIR=$PWD/zones run -0 --separate-stderr rlock run --once-per day --timezone My/Zone job -- true
+  redis srv del 'rlock:once:{job}' >/dev/null
   rlock run --once-per day --timezone Europe/Berlin job -- sh -c '[ -z "$TZ" ]'
 }
 

@@ -9,8 +9,7 @@ setup() {
   jobs=()
 }
 teardown() {
-  local job
-  for job in "${jobs[@]}"; do kill "$job" 2>/dev/null || true; done
+  end_mine_wholly "${jobs[@]}"
   redis_stop srv
 }
 begin() {

@@ -9,8 +9,7 @@ setup() {
   quorum_start 3
 }
 teardown() {
-  local job
-  for job in "${jobs[@]}"; do kill "$job" 2>/dev/null || true; done
+  end_mine_wholly "${jobs[@]}"
   quorum_stop
 }
 

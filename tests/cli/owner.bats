@@ -89,24 +89,6 @@ begin() { # OPTION...: a command that runs until there is a file "end"
   rlock force-unlock --yes --now job
 }
 
-@test "a job that has passed another one is not prolonged by commands under its hold: --backfill" {
-  rlock run --slots 2 pool -- bash -c 'touch first; until [[ -e go ]]; do sleep 0.02; done' 3>&- &
-  local first=$! big
-  wait_until test -e first
-  rlock run --slots 2 --take 2 pool -- touch big 3>&- &
-  big=$!
-  wait_until waits_for_both
-  owner=$(rlock acquire --slots 2 --backfill --lease 30s pool)
-  run -0 rlock run --owner "$owner" pool -- true
-  touch go
-  wait "$first"
-  run -76 rlock run --owner "$owner" pool -- touch ran
-  [[ ! -e ran && $output == *'pool: this hold has passed a job that could run now, so release it (--backfill)'* ]]
-  rlock release --owner "$owner" pool
-  wait "$big"
-}
-waits_for_both() { [[ $(redis srv zcard 'rlock:queue:{pool}') == 1 ]]; }
-
 @test "status lines do not say that a lock is free that stays with its owner" {
   owner=$(rlock acquire --lease 30s job)
   rlock run --status-fd 5 --owner "$owner" job -- true 5>lines

@@ -15,19 +15,6 @@ few_rights() {
   redis srv acl setuser few on '>pw' '~x*' '~{x*' '~redisson*' '~rlock:hold*' '~rlock:queue*' '~rlock:waiters*' '&*' +@all
   few=${RLOCK_URL/:\/\//://few:pw@}
 }
-# small_passes_big: a has two of three slots, big waits for all three, and small, with --backfill, has taken the third.
-small_passes_big() {
-  job a --slots 3 --take 2
-  has a '0 1|'
-  job b --slots 3
-  has b '2|'
-  job big --slots 3 --take 3
-  wait_until waiting 1
-  job small --slots 3 --backfill
-  wait_until waiting 2
-  touch end-b
-  has small '2|'
-}
 
 @test "--slots: the command finds the lowest free number, and keeps it" {
   job a --slots 3
@@ -75,25 +62,6 @@ small_passes_big() {
   not started small
   touch end-big
   has small '0|'
-}
-
-@test "--backfill: a small one passes a big one that could not run anyway, and is stopped when it could" {
-  job a --slots 4 --take 3
-  has a '0 1 2|'
-  job big --slots 4 --take 4
-  wait_until waiting 1
-  job small --slots 4 --backfill --lease 6s
-  has small '3|'
-  touch end-a
-  ends small 74
-  [[ $(<err-small) == *'it has passed a job that could run now'* ]]
-  has big '0 1 2 3|'
-}
-
-@test "--backfill: a release lets a waiter pass that fits in" {
-  small_passes_big
-  touch end-a end-small
-  has big '0 1 2|'
 }
 
 @test "all slots are lost together" {
@@ -326,19 +294,9 @@ PYTHON
   redis srv acl deluser few
 }
 
-@test "a user without the right to the numbers waits beside jobs that may pass others" {
-  not_over acl cluster sentinel tls 'it logs in as a user of its own'
-  small_passes_big
-  touch end-small
-  ends small 0
-  few_rights
-  RLOCK_URL=$few run -75 rlock run -w 1s --slots 3 x -- true
-  redis srv acl deluser few
-}
-
 @test "options that do not go together, and lists that are none, are refused" {
   local words
-  for words in '--from a,b --slots 2' '--take 2' '--backfill' '--slots 2 --take 3' '--from a,a' '--from a,,b' '--from ,' \
+  for words in '--from a,b --slots 2' '--take 2' '--slots 2 --take 3' '--from a,a' '--from a,,b' '--from ,' \
     '--from a --protocol set' '-s --from a,b' '--slots 2 --take 65'; do
     # shellcheck disable=SC2086
     run -64 rlock run $words x -- true
@@ -356,23 +314,6 @@ PYTHON
   has a '0|a'
   run -76 rlock run -n --from x,y --resize x -- true
   run -0 rlock run -n --from a,b,c,d x -- true
-}
-
-@test "--backfill delays no waiter that is ahead by its priority, although it came later" {
-  job one --lease 3s --slots 4 --take 2
-  has one '0 1|'
-  job two --lease 3s --slots 4 --take 2
-  has two '2 3|'
-  job small --lease 3s --slots 4 --take 2 --backfill
-  wait_until waiting 1
-  job big --lease 3s --slots 4 --take 4 --priority 5
-  wait_until waiting 2
-  touch end-two
-  has small '2 3|'
-  touch end-one
-  has big '0 1 2 3|'
-  ends small 74
-  run -64 rlock run --slots 4 --backfill --min-hold 5s x -- true
 }
 
 @test "behind a bigger request: nobody is told that the lock never expires" {

@@ -14,7 +14,7 @@ setup() {
 teardown() {
   local waiter
   for waiter in "${waiters[@]}"; do
-    kill "$waiter" 2>/dev/null || true
+    end_mine "$waiter"
     wait_until gone "$waiter"
   done
   redis srv del k >/dev/null

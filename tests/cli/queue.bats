@@ -12,7 +12,7 @@ setup() {
 }
 teardown() {
   local waiter
-  for waiter in "${waiters[@]}"; do kill "$waiter" 2>/dev/null || true; done
+  end_mine_wholly "${waiters[@]}"
   assert_clean srv
 }
 teardown_file() { redis_stop srv; }
@@ -274,6 +274,19 @@ order() { [[ $(xargs <log) == "$1" ]]; }
   wait "${waiters[1]}" "${waiters[2]}"
   order 'c b'
 }
+
+@test "a waiter that one with a higher priority has overtaken stops listening for releases, until it is the first again" {
+  hold
+  wait_in_line a
+  wait_until channels 2
+  wait_in_line b --priority 10
+  wait_until channels '1 2'
+  let_go
+  all_done
+  order 'b a'
+}
+# The numbers of channels on which the waiters listen, in the order of their arrival.
+channels() { [[ $(redis srv client list | grep " name=rlock" | grep -o " s*sub=[1-9]" | cut -d = -f 2 | xargs) == "$1" ]]; }
 
 @test "--priority: higher ones come first" {
   hold

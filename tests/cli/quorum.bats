@@ -93,6 +93,14 @@ listens() { [[ $(listeners_on s1 'redisson_lock__channel:{job}') -gt 0 ]]; }
   [[ $status == 9 && $stderr != *warning* ]]
 }
 
+@test "servers that refuse the request have answered" {
+  local server
+  for server in s1 s2 s3; do redis "$server" acl setuser default -eval -evalsha >/dev/null; done
+  run -77 --separate-stderr rlock run job -- touch ran
+  [[ ! -e ran && $stderr == *'only 0 of 3 servers allowed the request; '*NOPERM* ]]
+  for server in s1 s2 s3; do redis "$server" acl setuser default +@all >/dev/null; done
+}
+
 @test "a minority is not enough: 69, and nothing runs" {
   redis_stop s2
   redis_stop s3
@@ -233,10 +241,26 @@ asked() { (($(calls "$1") >= $2)); }
 
 @test "the token grows over any majority" {
   # The clock of s1 is ahead, so its tokens are larger than the others'.
-  redis s1 set 'redisson_lock_token:{job}' 9000000000000000 >/dev/null
-  [[ $(rlock run job -- printenv RLOCK_TOKEN) == 9000000000000001 ]]
+  redis s1 set 'redisson_lock_token:{job}' 4000000000000000 >/dev/null
+  [[ $(rlock run job -- printenv RLOCK_TOKEN) == 4000000000000001 ]]
   redis_stop s1
-  [[ $(rlock run -q job -- printenv RLOCK_TOKEN) == 9000000000000002 ]]
+  [[ $(rlock run -q job -- printenv RLOCK_TOKEN) == 4000000000000002 ]]
+}
+
+@test "one server's token that is far ahead of the clock counts as junk there, and is not carried to the others" {
+  local token
+  redis s1 set 'redisson_lock_token:{job}' 9007199254740000 >/dev/null
+  run -0 --separate-stderr rlock run job -- printenv RLOCK_TOKEN
+  token=$output
+  ((token < 4000000000000000))
+  [[ $stderr == *"without unix://"*"/s1/s: "*'redisson_lock_token:{job} does not contain a fencing token'* ]]
+  (($(rlock run -q job -- printenv RLOCK_TOKEN) > token))
+  [[ $(redis s1 get 'redisson_lock_token:{job}') == 9007199254740000 ]]
+  # Without one of the others, it says which key is in the way.
+  redis_stop s2
+  run --separate-stderr rlock run -n job -- touch ran
+  assert_says 'redisson_lock_token:{job} does not contain a fencing token'
+  [[ ! -e ran ]]
 }
 
 @test "a hold that a server has lost is put back there, but not without a majority" {
@@ -254,7 +278,7 @@ asked() { (($(calls "$1") >= $2)); }
 
 @test "a hold that is put back has its token there, too" {
   local token
-  on_servers set 'redisson_lock_token:{job}' 9000000000000000 >/dev/null
+  on_servers set 'redisson_lock_token:{job}' 4000000000000000 >/dev/null
   holder --lease 5s
   token=$(redis s1 get 'redisson_lock_token:{job}')
   redis s2 flushall >/dev/null

@@ -62,6 +62,21 @@ token() { rlock run "$1" -- printenv RLOCK_TOKEN; }
   [[ ${lines[4]} == "$RLOCK_URL" ]]
 }
 
+@test "what systemd says to the process that it has started is said to the command" {
+  local show='for name in LISTEN_PID WATCHDOG_PID SYSTEMD_EXEC_PID; do [ "${!name}" = $$ ] || echo "$name=${!name}"; done; echo "$LISTEN_FDS$LISTEN_PIDFDID"'
+  # exec: rlock has the pid that the shell had.
+  local start='export LISTEN_PID=$$ LISTEN_FDS=2 LISTEN_PIDFDID=7 WATCHDOG_PID=$$ SYSTEMD_EXEC_PID=$$; exec "$@"'
+  run -0 bash -c "$start" bash "$RLOCK" run x -- bash -c "$show"
+  [[ $output == 2 ]]
+  run -0 bash -c "$start" bash "$RLOCK" run x -- "$RLOCK" run y -- bash -c "$show"
+  [[ $output == 2 ]]
+  WATCHDOG_PID=1 LISTEN_PID=1 LISTEN_PIDFDID=7 run -0 "$RLOCK" run x -- sh -c 'echo "$LISTEN_PID $WATCHDOG_PID $LISTEN_PIDFDID"'
+  [[ $output == "1 1 7" ]] # for others
+  pid_namespaces || return 0
+  run -0 bash -c "$start" bash "$RLOCK" run --isolate x -- bash -c "$show"
+  [[ $output == 2 ]]
+}
+
 @test "the command gets neither the password in the address nor the variables with a password" {
   redis srv acl setuser bob on '>sesame-7' '~*' '&*' +@all
   unset RLOCK_PASSWORD_FILE # of TEST_OVER=acl

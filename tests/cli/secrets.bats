@@ -18,7 +18,7 @@ setup() {
 }
 teardown() {
   [[ ! -d $BATS_TEST_TMPDIR/l ]] || "$RLOCK" --url "local:$BATS_TEST_TMPDIR/l" local stop --yes >/dev/null 2>&1 || true
-  if [[ -n ${odd_pid:-} ]]; then kill "$odd_pid" 2>/dev/null || true; fi
+  end_mine_wholly "${odd_pid:-}"
   redis_stop deaf
   redis_stop turn
   REDISCLI_AUTH=$SECRET assert_clean srv
@@ -187,11 +187,9 @@ watched() {
     unseen "$SECRET"
   done
   echo "url = \"$url\"" >c.toml
-  for line in '' --json; do
-    run -0 --separate-stderr rlock config --config c.toml $line
-    [[ $output == *'***@'* ]]
-    unseen "$SECRET"
-  done
+  run -0 --separate-stderr rlock config --config c.toml
+  [[ $output == *'***@'* ]]
+  unseen "$SECRET"
   # A command line without --.
   run -64 --separate-stderr rlock run x --url "$url" true --no-such
   unseen "$SECRET"
@@ -321,6 +319,30 @@ watched() {
   chmod 640 pass
   run -78 --separate-stderr rlock run --url "$URL" --password-file pass x -- touch ran
   [[ ! -e ran ]]
+}
+
+@test "a final line break in a variable, and a byte order mark in a file, are no part of the password" {
+  RLOCK_PASSWORD=$SECRET$'\n' run -0 --separate-stderr rlock run --url "$URL" x -- true
+  REDISCLI_AUTH=$SECRET$'\r\n' run -0 --separate-stderr rlock run --url "$URL" x -- true
+  secret_file $'\xef\xbb\xbf'"$SECRET"$'\r'
+  RLOCK_PASSWORD_FILE=$'pass\n' run -0 --separate-stderr rlock run --url "$URL" x -- true
+}
+
+@test "a secret of Docker or Kubernetes: root's file on a read-only tmpfs, which others may read" {
+  unshare -m true 2>/dev/null || skip 'only root can mount a file system'
+  mkdir mounted
+  echo "$SECRET" >pass
+  # in_mount MODE OPTIONS WRITABLE: a job with that file.
+  in_mount() {
+    timeout -k 1 60 unshare -m sh -ec 'mount -t tmpfs t mounted; cp pass mounted; chmod "$1" mounted/pass; chown "$2" mounted/pass
+      mount -o "remount,$3" mounted; shift 3; exec "$@"' sh "$@" "$RLOCK" run --url "$URL" --password-file mounted/pass x -- true
+  }
+  run -0 --separate-stderr in_mount 444 0 ro
+  run -0 --separate-stderr in_mount 644 0 ro
+  run -78 --separate-stderr in_mount 444 0 rw
+  assert_says 'others may read it'
+  run -78 --separate-stderr in_mount 444 65534 ro
+  assert_says 'belongs to another user'
 }
 
 @test "root's password file that its group may read works for a user in that group" {

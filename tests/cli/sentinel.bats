@@ -121,6 +121,24 @@ other_master() { [[ $(master_now "${1:-s1}") != m ]]; }
   [[ $output == both ]]
 }
 
+@test "the Sentinels have a user of their own" {
+  sentinels_start 0 1
+  redis s1 acl setuser watcher on '>sentinel' '~*' '&*' -@all +sentinel\|master +sentinel\|get-master-addr-by-name
+  redis s1 acl setuser default off
+  export RLOCK_URL RLOCK_SENTINEL_PASSWORD=sentinel
+  RLOCK_URL=$(sentinels_url)
+  refused 77 'or the user of the Sentinels (--sentinel-user)' "$RLOCK_URL"
+  run -0 --separate-stderr rlock run --sentinel-user watcher job -- sh -c 'echo "$RLOCK_SENTINEL_USER"'
+  [[ $output == watcher && -z $stderr ]]
+  RLOCK_SENTINEL_USER=watcher run -1 rlock status --is-held job
+  (umask 077 && echo sentinel >"$BATS_TEST_TMPDIR/sentinel")
+  printf 'sentinel-user = "watcher"\nsentinel-password-file = "%s"\n' "$BATS_TEST_TMPDIR/sentinel" >"$BATS_TEST_TMPDIR/c.toml"
+  run -0 env -u RLOCK_SENTINEL_PASSWORD "$RLOCK" --config "$BATS_TEST_TMPDIR/c.toml" run job -- "$RLOCK" run other -- echo both
+  [[ $output == both ]]
+  # The one in the address is the master's.
+  refused 77 'or the user of the Sentinels (--sentinel-user)' "${RLOCK_URL/:\/\//://watcher:sentinel@}"
+}
+
 @test "the master is killed while a job holds and another waits: both run, one after the other" {
   sentinels_start 2 3
   export RLOCK_URL

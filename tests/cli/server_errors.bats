@@ -11,7 +11,7 @@
 # | NOPERM     | the right                                     | grant the rights that rlock doctor --acl prints     |
 # | OOM        | the server has no memory left                 | raise its maxmemory, or delete keys                 |
 # | READONLY   | it is a replica                               | name its master, or the Sentinels                   |
-# | MASTERDOWN | it is a replica that does not reach its master | name the master, or the Sentinels                  |
+# | MASTERDOWN | it is a replica                                | name its master, or the Sentinels                 |
 # | LOADING    | it has just started, and is loading its data  | try again soon, or wait                             |
 # | MISCONF    | it cannot write to its disk                   | see its log, and free space                         |
 # | NOREPLICAS | the server needs more replicas that answer    | check that they run                                 |
@@ -151,7 +151,7 @@ change=(run acquire)
   redis srv config set replica-serve-stale-data no >/dev/null
   redis_stop other
   wait_until not follows
-  says 69 MASTERDOWN "it is a replica that does not reach its master: ${names/its/the}" "${change[@]}" status listing
+  says 69 MASTERDOWN "it is a replica: $names" "${change[@]}" status listing
 }
 
 @test "a server that is loading its data: doctor says nothing about rights or configuration" {
@@ -236,6 +236,8 @@ for path in pathlib.Path(sys.argv[1]).glob("src/**/*.cc"):
         if re.match(r"\s*(//|#)", line):
             continue
         for literal in re.findall(r'"((?:[^"\\]|\\.)*)"', line):
+            if literal in sys.argv[2:]:  # a table of options, not a message
+                continue
             if re.search(rf"(?<![-\w])(?:{names})(?![-\w])", literal) and not re.search(r"(?:as|use) password-file", literal):
                 print(f"{path}:{number}: {literal}")
                 bad += 1

@@ -165,7 +165,7 @@ ends() {
   wait_until test -e started
   rlock force-unlock --now --yes b
   ends 74
-  grep -q 'a, b, c: the lock is lost: b: it is no longer held' err
+  grep -qE 'a, b, c: the lock is lost: b: .*\(rlock force-unlock\) has taken it away' err
   free a && free b && free c
 }
 

@@ -29,6 +29,14 @@ assert eval(sys.argv[2]), e' "$1" "$2"
   events log "e[1]['free_in_ms'] == 0 and e[2]['status'] == 3 and e[2]['result'] == 'exited' and 'signal' not in e[2]"
 }
 
+@test "a reader that is stuck is waited for once, not for each of many locks" {
+  local names
+  mapfile -t names < <(seq -f 'job%g' 40)
+  # A tenth of a second for each would be twice the lease.
+  run -0 --separate-stderr stuck 7 "$RLOCK" run --status-fd 7 --lease 2s "${names[@]}" -- echo fine
+  [[ $output == fine && $stderr == *'--status-fd: a line could not be written'* ]]
+}
+
 @test "waiting names the holder, once" {
   owner=$(rlock acquire job --lease 1m --reason because)
   run -75 rlock run --wait 300ms --status-fd 1 job -- true

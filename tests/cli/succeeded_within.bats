@@ -10,7 +10,7 @@ setup() {
   cd "$BATS_TEST_TMPDIR" || return
 }
 teardown() {
-  [[ -z ${frontend:-} ]] || kill "$frontend" 2>/dev/null || true
+  end_mine_wholly "${frontend:-}"
   redis srv del 'rlock:once:{job}' 'rlock:once:{other}' 'rlock:totals:{job}' 'rlock:history:{job}' >/dev/null
   assert_clean srv
 }
@@ -80,20 +80,6 @@ history() { redis srv xadd 'rlock:history:{job}' "$1" outcome released owner "$3
     [[ $status == 0 ]]
     rlock release --forget job "$key"
   done
-}
-
-@test "with the rights for rlock 1.0: 0 if the history has a success in that time, otherwise 77" {
-  redis srv acl setuser old on '>pw' '&*' +@all '~job' '~{job}*' '~redisson*' '~rlock:h*' '~rlock:t*' '~rlock:queue:*' '~rlock:waiters:*' >/dev/null
-  export RLOCK_URL=${RLOCK_URL/:\/\//://old:pw@}
-  succeeded 1h job
-  [[ $status == 77 ]]
-  history '*' 1700000000000 old
-  succeeded 1h job
-  [[ $status == 77 ]]
-  history '*' "$(date +%s000)" new
-  succeeded 1h job
-  show
-  [[ $status == 0 && $output == 'job: succeeded '*' (new)' && -z $stderr ]]
 }
 
 @test "skips are counted and shown, and who has kept the lock busy" {

@@ -15,8 +15,8 @@ at_terminal() { timeout -k 1 45 /usr/bin/python3 "$TESTS_DIR/lib/session.py" "$1
 
 @test "Ctrl-C ends the command and rlock, and the shell sees 130" { at_terminal ctrl_c; }
 @test "each Ctrl-C reaches the command once" { at_terminal ctrl_c_once; }
-@test "Ctrl-C between the grant and the start: the command is not started" { at_terminal ctrl_c_before_the_command; }
 can_trace() { strace -qq -o /dev/null true 2>/dev/null || skip 'PROCESSES CANNOT BE TRACED HERE: strace(1) is missing or not allowed'; }
+@test "Ctrl-C between the grant and the start: the command is not started" { can_trace && at_terminal ctrl_c_before_the_command; }
 @test "the same with guards that are slow to answer" { can_trace && at_terminal ctrl_c_before_the_command_slowly; }
 @test "Ctrl-C between the grant and the guards: it reaches the command" { can_trace && at_terminal ctrl_c_before_the_guards; }
 @test "Ctrl-C just as the command starts reaches it once" { can_trace && at_terminal ctrl_c_as_the_command_begins; }

@@ -45,6 +45,40 @@ refused() {
   done
 }
 
+@test "a name with the final dot of DNS is the same name" {
+  tls_start srv
+  run -0 --separate-stderr rlock run --url "rediss://localhost.:$srv_tls" x -- echo mine
+  [[ $output == mine && -z $stderr ]]
+}
+
+@test "--tls-server-name: the name in the certificate, if the address is that of a tunnel" {
+  TLS_CERTIFICATE=elsewhere tls_start srv
+  local url=rediss://127.0.0.1:$srv_tls name
+  refused 69 'name it (--tls-server-name)' --url "$url"
+  run -0 --separate-stderr rlock run --url "$url" --tls-server-name elsewhere.example x -- \
+    "$RLOCK" run y -- sh -c 'echo "$RLOCK_TLS_SERVER_NAME"'
+  [[ $output == elsewhere.example && -z $stderr ]]
+  RLOCK_TLS_SERVER_NAME=elsewhere.example. run -0 rlock status --url "$url" x
+  # OpenSSL would take the last two for any name, and for any in that domain.
+  for name in other.example elsewhere . .example; do
+    run --separate-stderr rlock run --url "$url" --tls-server-name "$name" x -- touch "$BATS_TEST_TMPDIR/ran"
+    [[ $status == 69 || $status == 78 ]]
+    [[ ! -e $BATS_TEST_TMPDIR/ran ]]
+  done
+  refused 64 'does not use TLS' --url "redis://127.0.0.1:$srv_tls" --tls-server-name elsewhere.example
+}
+
+@test "a name that a certificate has only as its common name does not count" {
+  tls_certificate localhost ca DNS:elsewhere.example
+  TLS_CERTIFICATE=localhost tls_start srv
+  refused 69 'use one of the names in it (subject alternative names)' --url "rediss://localhost:$srv_tls"
+  redis_stop srv
+  openssl x509 -req -in "$TLS_DIR/localhost.csr" -CA "$TLS_DIR/ca.crt" -CAkey "$TLS_DIR/ca.key" -CAcreateserial -days 2 \
+    -out "$TLS_DIR/localhost.crt" 2>/dev/null
+  TLS_CERTIFICATE=localhost tls_start srv
+  refused 69 'use one of the names in it (subject alternative names)' --url "rediss://localhost:$srv_tls"
+}
+
 @test "a folder of CA certificates works like a file" {
   tls_start srv
   mkdir "$BATS_TEST_TMPDIR/authorities"

@@ -11,7 +11,7 @@ setup() {
 }
 teardown() {
   redis_thaw srv
-  [[ -z ${waiter:-} ]] || kill "$waiter" 2>/dev/null || true
+  end_mine_wholly "${waiter:-}"
   assert_clean srv
   redis_stop srv
 }

@@ -1,4 +1,4 @@
-# The program is hardened: readelf(1) and nm(1) show what the compiler has made of it.
+# The program is hardened: readelf(1) and nm(1) show what the compiler has made of it, ptrace(2) what holds while it runs.
 
 load ../lib/common
 
@@ -32,6 +32,13 @@ needs_own_build() {
   echo 'int main() {}' >plain.c
   cc -no-pie -Wl,-z,norelro,-z,execstack -o plain plain.c
   [[ $(missing_in ./plain | wc -l) -ge 3 ]]
+}
+
+# Its header promises it, but a static program of musl has to do it by itself.
+@test "the running program cannot write to its tables of addresses" {
+  cc -o write_relro "$TESTS_DIR/lib/write_relro.c"
+  run -0 ./write_relro "$RLOCK" --version
+  [[ ${lines[-3]} == 'stack: stored' && ${lines[-2]} == 'first byte: refused' && ${lines[-1]} == 'last byte: refused' ]]
 }
 
 @test "rlock's code checks its stack, its buffers and its containers" {

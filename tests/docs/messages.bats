@@ -36,7 +36,7 @@ job() {
 
 @test "a test covers each exit status" {
   local status
-  for status in $(sed -n 's/^ *k[A-Za-z]* = \([0-9]*\),.*/\1/p' "$TESTS_DIR/../src/base/exit_status.h"); do
+  for status in $(sed -n 's/^ *k[A-Za-z]* = \([0-9]*\),.*/\1/p' "$TESTS_DIR/../src/base/error.h"); do
     ((status != 70)) || continue # a fault of rlock itself: none that a test knows of
     grep -rqE "run -$status |status == $status\b|\(\(status == $status\)\)" "$TESTS_DIR"/{cli,faults} || {
       echo "$status"
@@ -58,11 +58,10 @@ job() {
 }
 
 @test "messages: durations and numbers" {
-  job 64 'it is empty' --lease=
-  job 64 'it is negative' --lease=-5s
-  job 64 'the number is too large' --lease "$(printf '9%.0s' {1..400})"
-  job 64 'the unit is unknown' --lease 5y
-  job 64 'it is longer than 365 days' --lease 366d
+  local bad
+  for bad in '' -5s "$(printf '9%.0s' {1..400})" 5y 366d; do
+    job 64 'is not a duration of at most 365 days' --lease "$bad"
+  done
   job 64 'is not a number of waiters' --max-queue 1.5
   job 64 'is not an exit status from 0 to 255' -E 256
   job 64 'is not a number of slots, from 1 to 1000000' --slots 0
@@ -76,7 +75,7 @@ job() {
   job 64 'cannot be used together' -s -x
   job 64 '--isolate and --leftovers ignore cannot be used together: no process outlives its namespace' --isolate --leftovers ignore
   job 64 'is given twice' --lease 5s --lease 6s
-  job 64 'the text is longer than 512 bytes' --reason "$(printf '%0513d' 0)"
+  job 64 'the key is longer than 512 bytes' --once "$(printf '%0513d' 0)"
   job 64 'is neither text nor json' --log-format xml
   job 64 'is neither redisson nor set' --protocol get
   job 64 'is none of kill, wait and ignore' --leftovers keep
@@ -90,7 +89,7 @@ job() {
   says 64 'a subcommand is missing; see rlock --help'
   says 64 'unknown subcommand' frobnicate
   says 64 'the owner of the lock is missing: give --owner ID, which acquire printed, or set RLOCK_OWNER' renew x
-  says 64 'local needs one of status, stop and serve' local start
+  says 64 'local needs one of status and stop' local serve
   says 64 'it is empty' run '' -- touch ran
   says 64 'bad lock name' run 'a}b' -- touch ran
   says 64 'the owner id is empty' release --owner '' x
@@ -106,13 +105,13 @@ job() {
   job 78 'c.toml:1: url: a list has strings in quotes, with a comma between them' --config c.toml
   echo 'url = ["a",' >c.toml
   job 78 'c.toml:2: column 1: expected ]' --config c.toml
-  echo 'profile = "ci"' >c.toml
-  job 78 'write the settings of a profile below [profile.NAME]; --profile chooses it' --config c.toml
+  echo 'profile.ci.lease = "5s"' >c.toml
+  job 78 'write the settings of a profile below [profile.NAME]' --config c.toml
 }
 
 @test "messages: a hold that belongs to another owner or is gone" {
   local owner
-  says 76 'not held: its lease has expired, or it was already released' release x --owner a:1
+  says 76 'not held: its lease has expired, or it was released' release x --owner a:1
   says 76 'not held: its lease has expired, or it was released' renew x --owner a:1 --lease 10s
   owner=$(rlock acquire x --lease 1m)
   says 76 'not released: another owner holds it' release x --owner a:1
@@ -122,7 +121,7 @@ job() {
 
 @test "messages: an invalid token" {
   redis srv set 'redisson_lock_token:{x}' junk
-  job 76 'does not contain a fencing token (a number below 2^53), so no token can follow it'
+  job 76 'does not contain a fencing token (a number no larger than the time in microseconds in 100 years), so no token can follow it'
   [[ $stderr == 'rlock: x: redisson_lock_token:{x} does not contain'* ]] # the name once
   redis srv del 'redisson_lock_token:{x}'
 }
@@ -150,7 +149,7 @@ odd() {
   odd wrong 'SENTINEL *0'
   says 69 "redis://$url: the answer does not name a server" status x --url "redis+sentinel://$url/main"
   odd array
-  says 69 'the answer is not RESP2, is nested too deeply, or has too many elements' status x --url "redis://$url"
+  says 69 'its answer is not RESP2, is nested too deeply, or has too many elements' status x --url "redis://$url"
   odd wrong 'PUBLISH +OK'
   run -0 --separate-stderr rlock release x -v --owner 01234567-89ab-cdef-0123-456789abcdef:1 --url "redis://$url"
   [[ $stderr == *"redis://$url: unexpected reply to PUBLISH"* ]]
@@ -158,6 +157,6 @@ odd() {
 }
 
 @test "messages: an invalid configuration file" {
-  printf 'lease = "5s"\nwait = {\n' >settings
+  printf 'lease = "5s"\n[wait]\n' >settings
   job 78 'settings:2: wait: unknown table' --config settings
 }

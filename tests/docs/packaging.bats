@@ -18,16 +18,15 @@ needs_static_build() {
 @test "the scripts of packaging/ have no errors" {
   command -v shellcheck >/dev/null || skip 'no shellcheck'
   cd "$ROOT"
-  shellcheck -x -S warning packaging/*.sh packaging/asdf/bin/* \
-    packaging/{debian-source,image,linked,musl,npm,provenance,recipes,release,verify,wheel} packaging/try-* \
-    packaging/alpine/APKBUILD packaging/arch/PKGBUILD
+  shellcheck -x -S warning packaging/*.sh \
+    packaging/{debian-source,image,linked,musl,npm,provenance,release,verify,wheel} packaging/try-*
 }
 
 @test "every script of packaging/ explains itself with --help, or needs an argument" {
   cd "$ROOT"
   local script
-  for script in debian-source image musl npm provenance recipes release verify wheel \
-    try-arm64 try-image try-install try-musl try-on try-package try-recipes try-source; do
+  for script in debian-source image musl npm provenance release verify wheel \
+    try-arm64 try-image try-on try-package try-release try-source; do
     run -0 sh "packaging/$script" --help
     [[ $output == *"packaging/$script"* && $output != *'set -eu'* ]]
   done
@@ -66,7 +65,7 @@ needs_static_build() {
   assert_says no-such-setting
 }
 
-@test "the version is that of the newest section in the changelog, or above it if that is not released; no recipe has it" {
+@test "the version is that of the newest section in the changelog, or above it if that is not released; nothing in packaging/ has it" {
   local version newest
   version=$(sed -nE 's/^project\(rlock VERSION ([0-9.]+).*/\1/p' "$ROOT/CMakeLists.txt")
   [[ -n $version ]]
@@ -77,48 +76,6 @@ needs_static_build() {
   fi
   # Nowhere else, because packaging/release writes it.
   run -1 grep -rnF "$version" "$ROOT/packaging"
-}
-
-# write_recipes FOLDER ARCHITECTURE...: the recipes for such archives.
-write_recipes() {
-  local folder=$1 architecture
-  shift
-  mkdir "$folder"
-  echo source >"$folder/rlock-7.8.9~preview.tar.gz"
-  for architecture; do echo "$architecture" >"$folder/rlock-7.8.9~preview-linux-$architecture.tar.gz"; done
-  sh "$ROOT/packaging/recipes" "$folder" 7.8.9~preview
-}
-
-@test "recipes have the syntax of their tools, and name the archives next to them, with their checksums" {
-  local folder recipe archive
-  write_recipes one amd64
-  write_recipes both amd64 arm64
-  for folder in one both; do
-    bash -n "$folder/PKGBUILD"
-    sh -n "$folder/APKBUILD"
-    if command -v ruby >/dev/null; then ruby -c "$folder/rlock.rb"; fi
-    # Each placeholder is replaced.
-    run -1 grep -nE '@[A-Z0-9_ ]+@' "$folder"/{PKGBUILD,APKBUILD,rlock.rb}
-    grep -qx '  version "7.8.9"' "$folder/rlock.rb"
-    for archive in "$folder"/rlock-*-linux-*.tar.gz; do
-      grep -qF "/${archive##*/}\"" "$folder/rlock.rb"
-      grep -qF "\"$(sha256sum <"$archive" | cut -d ' ' -f 1)\"" "$folder/rlock.rb"
-    done
-    (
-      cd "$folder"
-      . ./PKGBUILD
-      sha256sum -c <<<"${sha256sums[0]}  ${source[0]}"
-    )
-  done
-  # apk CARCH FOLDER: abuild's view: architectures, archive, and whether the checksum is right.
-  apk() { (cd "$2" && CARCH=$1 srcdir=src sh -euc '. ./APKBUILD; echo "$arch: $source $builddir"; echo "$sha512sums" | sha512sum -c >&2'); }
-  [[ $(apk x86_64 one) == 'x86_64: rlock-7.8.9~preview-linux-amd64.tar.gz src/rlock-7.8.9~preview-linux-amd64' ]]
-  [[ $(apk x86_64 both) == 'x86_64 aarch64: rlock-7.8.9~preview-linux-amd64.tar.gz src/rlock-7.8.9~preview-linux-amd64' ]]
-  [[ $(apk aarch64 both) == 'x86_64 aarch64: rlock-7.8.9~preview-linux-arm64.tar.gz src/rlock-7.8.9~preview-linux-arm64' ]]
-  # It does not mention the other processor if there is no program for it.
-  run -1 grep -niE 'arm|aarch' one/{APKBUILD,rlock.rb}
-  [[ $(grep -cE '^  (on_arm do|end)$' both/rlock.rb) == 5 && $(grep -cE '^  (on_intel do|end)$' one/rlock.rb) == 4 ]]
-  run -1 grep -n 'depends_on arch' both/rlock.rb
 }
 
 @test "an archive of a release: tar leaves folders and links where it is unpacked as they are" {
@@ -140,66 +97,6 @@ write_recipes() {
   done
 }
 
-@test "the recipes for mise and aqua have the syntax of their tools, and name the archives and checksums" {
-  /usr/bin/python3 -c 'import tomllib, yaml' || skip 'no tomllib or yaml'
-  local folder
-  write_recipes one amd64
-  write_recipes both amd64 arm64
-  for folder in one both; do
-    run -1 grep -nE '@[A-Z0-9_ ]+@' "$folder"/{mise.toml,aqua-registry.yaml}
-    /usr/bin/python3 - "$folder" <<'END'
-import glob, hashlib, sys, tomllib, yaml
-folder = sys.argv[1]
-archives = {name.split('-')[-1].split('.')[0]: name for name in glob.glob(folder + '/rlock-*-linux-*.tar.gz')}
-tool = tomllib.load(open(folder + '/mise.toml', 'rb'))['tools']['http:rlock']
-assert tool['version'] == '7.8.9' and tool['bin_path'] == 'bin'
-where = {'amd64': 'linux-x64', 'arm64': 'linux-arm64'}
-assert set(tool['platforms']) == {where[one] for one in archives}, tool
-for architecture, name in archives.items():
-    platform = tool['platforms'][where[architecture]]
-    assert platform['url'].endswith('/releases/download/v7.8.9/' + name.split('/')[-1]), platform
-    assert platform['checksum'] == 'sha256:' + hashlib.sha256(open(name, 'rb').read()).hexdigest()
-[package] = yaml.safe_load(open(folder + '/aqua-registry.yaml'))['packages']
-assert package['supported_envs'] == ['linux/' + one for one in sorted(archives)]
-assert package['url'].rsplit('/', 1)[0] + '/SHA256SUMS' == package['checksum']['url']
-END
-  done
-}
-
-# asdf COMMAND: runs a program of the plugin in ./asdf-rlock as asdf does, with the releases in ./releases.
-asdf() {
-  mkdir -p downloaded
-  ASDF_RLOCK_DOWNLOADS=file://$PWD/releases ASDF_RLOCK_SOURCE=$PWD/source ASDF_INSTALL_TYPE=version \
-    ASDF_INSTALL_VERSION=7.8.9 ASDF_DOWNLOAD_PATH=$PWD/downloaded ASDF_INSTALL_PATH=$PWD/installed "asdf-rlock/bin/$1"
-}
-
-@test "the plugin for asdf lists the tagged versions, and installs the archive with the right checksum only" {
-  command -v curl >/dev/null || skip 'no curl'
-  [[ $(uname -m) == x86_64 ]] || skip 'the archive of this test is for x86-64'
-  write_recipes dist amd64
-  tar -xzf dist/asdf-rlock.tar.gz
-  git init -q source
-  git -C source -c user.name=x -c user.email=x commit -q --allow-empty -m x
-  for tag in v7.8.9 v7.8.10 v0.9.0 other; do git -C source tag "$tag"; done
-  [[ $(asdf list-all) == '0.9.0 7.8.9 7.8.10' ]]
-  local release=releases/v7.8.9 name=rlock-7.8.9-linux-amd64
-  mkdir -p "$release" "$name/bin" "$name/share/man"
-  echo program >"$name/bin/rlock"
-  tar -czf "$release/$name.tar.gz" "$name"
-  (cd "$release" && sha256sum -- *.tar.gz >SHA256SUMS)
-  asdf download
-  asdf install
-  [[ $(<installed/bin/rlock) == program && -d installed/share/man && ! -e downloaded/SHA256SUMS ]]
-  rm -r downloaded
-  echo more >>"$release/$name.tar.gz"
-  run -1 asdf download
-  [[ $output == *'does not have the checksum'* && ! -e downloaded/bin ]]
-  # It is not listed.
-  : >"$release/SHA256SUMS"
-  run -1 asdf download
-  [[ $output == *'does not have the checksum'* && ! -e downloaded/bin ]]
-}
-
 @test "the Debian source package has the version and the addresses, and is the same when it is created again" {
   command -v dpkg-source >/dev/null || skip 'no dpkg-dev'
   [[ -e $ROOT/.git ]] || skip 'not a clone'
@@ -219,33 +116,6 @@ asdf() {
   # The same words about the package.
   diff <(sed -n '/^ rlock takes/,$s/^ //p' unpacked/debian/control) \
     <(sed -n '/^"rlock takes/,/share it\.$/p' "$ROOT/packaging/cpack.cmake" | tr -d '"')
-}
-
-@test "the recipe for Alpine packs the program and the settings" {
-  local name=rlock-7.8.9-linux-amd64
-  mkdir -p dist src "$name/bin" "$name/share/doc/rlock/examples"
-  echo program >"$name/bin/rlock"
-  cp "$ROOT/packaging/rlock.toml" "$name/share/doc/rlock/examples/"
-  tar -czf "dist/$name.tar.gz" "$name"
-  echo source >dist/rlock-7.8.9.tar.gz
-  sh "$ROOT/packaging/recipes" dist 7.8.9
-  # What abuild does, as far as this recipe needs it.
-  CARCH=x86_64 srcdir=$PWD/src pkgdir=$PWD/pkg sh -euc '
-    . dist/APKBUILD
-    tar -xzf "dist/$source" -C "$srcdir"
-    cd "$builddir"
-    build
-    package'
-  [[ $(<pkg/usr/bin/rlock) == program ]]
-  cmp pkg/etc/rlock/rlock.toml "$ROOT/packaging/rlock.toml"
-}
-
-@test "the recipe for Homebrew takes the completions from where the install rules put them" {
-  local shell file
-  for shell in bash zsh fish; do
-    file=$(sed -n "s/^ *${shell}_completion\.install \"share\/\(.*\)\"$/\1/p" "$ROOT/packaging/homebrew/rlock.rb")
-    grep -qE "^  add_completion\($shell .* ${file##*/} ${file%/*}\)$" "$ROOT/CMakeLists.txt"
-  done
 }
 
 @test "the addresses of the maintainers and of the source are in one place" {
@@ -355,6 +225,46 @@ small_project() {
   [[ $output == *'[1/3] '*$'\r[3/3] '*$'\r'*"went on"* ]]
 }
 
+@test "a build folder of a tree that was moved is made anew" {
+  small_project
+  run -0 sh script
+  mkdir moved
+  cp -R ./[!m]* moved
+  cd moved
+  run -0 sh script
+  [[ $output == *"went on"* ]]
+  grep -qxF "CMAKE_HOME_DIRECTORY:INTERNAL=$(pwd -P)" b/CMakeCache.txt
+}
+
+@test "quickstart.sh has help, and says first that a tree is read-only" {
+  local root=$TESTS_DIR/..
+  run -0 sh "$root/packaging/quickstart.sh" --help
+  [[ ${lines[0]} == 'Installs what is missing'* && $output != *'set -eu'* && $output != *'#'* ]]
+  run -64 sh "$root/packaging/quickstart.sh" --frobnicate
+  chmod 711 "$BATS_RUN_TMPDIR" "$BATS_RUN_TMPDIR"/{test,file} "$BATS_TEST_TMPDIR" "$BATS_FILE_TMPDIR"
+  as_nobody test -x "$BATS_TEST_TMPDIR" || skip 'the folders of the tests are closed to other users'
+  mkdir -p "$BATS_TEST_TMPDIR/it's/packaging"
+  cp "$root"/packaging/{quickstart,install}.sh "$BATS_TEST_TMPDIR/it's/packaging"
+  chmod 555 "$BATS_TEST_TMPDIR/it's"
+  run -1 as_nobody sh "$BATS_TEST_TMPDIR/it's/packaging/quickstart.sh"
+  assert_says 'is read-only for you'
+  mkdir home
+  HOME=$PWD/home bash -c "$(sed -n 's/ && sh .*//p' <<<"$output")"
+  [[ -e home/rlock/packaging/quickstart.sh ]]
+}
+
+@test "the lines that quickstart.sh shows can be pasted into a shell" {
+  local line folder=$BATS_TEST_TMPDIR/l seen=0
+  while read -r line; do
+    line=${line//--url local:/--url local:$folder}
+    run -0 --separate-stderr bash -c "${line//build\/rlock/\"\$RLOCK\"}"
+    seen=$((seen + 1))
+    ((seen > 1)) || [[ $output == 'I have the lock hello, fencing token '[0-9]* ]]
+  done < <(sed -n "/<<'END'/,/^END/{//!p}" "$TESTS_DIR/../packaging/quickstart.sh")
+  rlock --url "local:$folder" local stop
+  ((seen == 3))
+}
+
 @test "a build that fails shows why and keeps its output, and the script stops" {
   small_project
   run -1 sh script -DBAD=2
@@ -398,9 +308,9 @@ small_project() {
   export SOURCE_DATE_EPOCH=1000000000
   (umask 077 && cpack --config "$BUILD/CPackConfig.cmake" -B "$PWD/packed" -G DEB >log 2>&1) || { cat log && return 1; }
   local deb=(packed/*.deb) file
-  [[ -z $(dpkg-deb -f "${deb[0]}" Depends Pre-Depends Recommends) ]]
-  # Packages with a program redis-server, which a local: address starts.
-  [[ $(dpkg-deb -f "${deb[0]}" Suggests) == 'redis-server | valkey-redis-compat' ]]
+  [[ -z $(dpkg-deb -f "${deb[0]}" Depends Pre-Depends) ]]
+  # For local: addresses; the other packages have a server.
+  [[ $(dpkg-deb -f "${deb[0]}" Recommends) == 'redis-server | valkey-server' ]]
   dpkg-deb -c "${deb[0]}" >list
   for file in etc/rlock/rlock.toml usr/bin/rlock usr/share/man/man{1/rlock{,-run,-acquire,-status,-history,-force-unlock}.1,5/rlock.toml.5,7/rlock-protocol.7}.gz usr/share/doc/rlock/{copyright,changelog.gz,changelog.Debian.gz,THIRD-PARTY.txt.gz,README.md,examples/rlock.toml,examples/prometheus/{alerts.yml,dashboard.json}} \
     usr/share/{bash-completion/completions/rlock,zsh/vendor-completions/_rlock,fish/vendor_completions.d/rlock.fish}; do
@@ -418,6 +328,7 @@ small_project() {
   [[ $(rpm -qp --configfiles packed/*.rpm) == /etc/rlock/rlock.toml ]]
   run -1 grep -vE '^(rpmlib|config)\(' <(rpm -qp --requires packed/*.rpm)
   rpm -qlp packed/*.rpm >list
+  ! grep -q '^RLOCK_PARTS' "$BUILD/CMakeCache.txt" || grep -qx /usr/libexec/rlock/redis-server list
   for file in man/man{1/rlock{,-run,-history}.1,5/rlock.toml.5,7/rlock-protocol.7}.gz bash-completion/completions/rlock zsh/site-functions/_rlock fish/vendor_completions.d/rlock.fish; do
     grep -qx "/usr/share/$file" list || { echo "$file is missing" && cat list && return 1; }
   done

@@ -24,13 +24,6 @@ setup() {
   assert_says 'you are 1st'
 }
 
-@test "the legend of the timeline has the colours of its bars" {
-  local bar
-  for bar in ░ █ ▓; do
-    [[ $(grep -oP "class=\"\K[a-z]+(?=\">$bar)" "$PICTURES/history.svg" | sort | uniq -c) =~ ^\ +[2-9]\ [a-z]+$ ]]
-  done
-}
-
 @test "numbers show the order of events in two windows" {
   [[ $(grep -oP 'class="mark black".*?>\K\d' "$PICTURES/waiting.svg" | paste -sd' ') == '1 3 2 4' ]]
 }

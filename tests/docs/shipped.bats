@@ -1,6 +1,5 @@
 # The wheel, the npm packages and the image, as packaging/wheel, packaging/npm and packaging/image make them from an
-# archive: installed without a network, and used. packaging/try-install, try-musl and try-image try those of a
-# release, in bare roots and containers.
+# archive: installed without a network, and used. packaging/try-image runs that of a release in containers.
 
 load ../lib/common
 
@@ -30,6 +29,7 @@ make_archive() {
   mkdir -p "$RELEASE" "$tree"/bin "$tree"/share/{doc/rlock,bash-completion/completions,zsh/site-functions,fish/vendor_completions.d}
   strip -o "$tree/bin/rlock" "$RLOCK"
   cp "$tree/bin/rlock" "$BATS_FILE_TMPDIR/"
+  install -D "$(type -P "$REDIS_SERVER")" "$tree/libexec/rlock/redis-server"
   cp "$root/LICENSE" "$tree/share/doc/rlock/"
   echo 'notices' >"$tree/share/doc/rlock/THIRD-PARTY.txt"
   for section in 1 5 7; do install -m 644 -D -t "$tree/share/man/man$section" "$root"/man/*."$section"; done
@@ -62,6 +62,8 @@ becomes() {
   wait_until gone "$(<command)"
   rm command
   wait_until eval '[[ $(redis srv exists job) == 0 ]]'
+  # local: works without another server.
+  [[ $(PATH='' "$program" --url "local:$PWD/l" local status) == *", $(realpath "$(dirname "$program")/..")/libexec/rlock/redis-server"* ]]
 }
 
 @test "a wheel: pip installs the program, man pages, completions and licences" {
@@ -83,6 +85,7 @@ becomes() {
   # pip chooses as on Alpine.
   venv/bin/pip install --only-binary :all: --platform "musllinux_1_1_$(uname -m)" --target alpine one/*.whl
   cmp alpine/bin/rlock "$BATS_FILE_TMPDIR/rlock"
+  [[ -x alpine/libexec/rlock/redis-server ]]
 }
 
 @test "npm packages: the command becomes the program, wherever npm and others put it" {
@@ -137,8 +140,11 @@ files = tarfile.open(fileobj=io.BytesIO(layer))
 assert files.extractfile('usr/bin/rlock').read() == open(program, 'rb').read()
 for name in 'etc/ssl/certs/ca-certificates.crt', 'usr/share/doc/rlock/LICENSE', 'usr/share/doc/rlock/THIRD-PARTY.txt':
     assert files.getmember(name).size > 0
-assert all(file.uid == file.gid == 0 and file.mtime == 1000000000 for file in files)
-assert all(file.mode == (0o755 if file.isdir() or file.name == 'usr/bin/rlock' else 0o644) for file in files if not file.issym())
+*others, home = files.getmembers()
+assert (home.name, home.uid, home.gid, home.mode) == ('home/rlock', 65532, 65532, 0o700)
+assert all(file.uid == file.gid == 0 for file in others) and all(file.mtime == 1000000000 for file in files)
+programs = 'usr/bin/rlock', 'usr/libexec/rlock/redis-server'
+assert all(file.mode == (0o755 if file.isdir() or file.name in programs else 0o644) for file in others if not file.issym())
 # For docker load.
 old, = json.loads(read('manifest.json'))
 assert json.loads(read(old['Config'])) == config and old['Layers'] == ['blobs/' + manifest['layers'][0]['digest'].replace(':', '/')]

@@ -113,7 +113,7 @@ job_holds() {
   wait_until ours
   connection=$(ours)
   redis_freeze c2
-  wait_until said 'no answer in time; trying again'
+  wait_until said 'no answer in time'
   redis_thaw c2
   wait_until ours "$connection"
   cluster_end_move "$slot" c1 c2

@@ -22,7 +22,6 @@ teardown() {
 lose() { redis srv del job 'rlock:holder:{job}' >/dev/null; }
 # A command whose child, in its own session, only dies of SIGKILL.
 with_daemon() { echo "setsid bash -c 'trap \"\" TERM; echo \$\$ >>$pids; while :; do sleep 0.1; done' </dev/null >/dev/null 2>&1 & ${1:-sleep 1000}"; }
-stuck() { python3 "$TESTS_DIR/lib/stuck_pipe.py" "$@"; }
 
 @test "a process whose first thread has ended is part of the tree" {
   cc -pthread -o headless -xc - <<'PROGRAM'
@@ -135,7 +134,7 @@ PROGRAM
     frontend=$!
     wait_until test -s before
     before=$(cat before)
-    newest() { monitor=$(pgrep -P "$frontend" rlock) && command=$(child_of "$monitor"); }
+    newest() { monitor=$(pgrep -o -P "$frontend" -x rlock) && command=$(child_of "$monitor"); }
     wait_until newest
     eval "$how"
     status=0
@@ -155,7 +154,7 @@ PROGRAM
   redis_freeze srv
   touch go
   wait_until gone "$command"
-  in_release() { [[ $(pgrep -P "$frontend") == "$monitor" ]] && ! pgrep -P "$monitor"; }
+  in_release() { ! pgrep -P "$monitor"; }
   wait_until in_release
   kill -9 "$monitor"
   job_status

@@ -10,10 +10,12 @@ teardown_file() { redis_stop srv; }
 # undeclared FILE: the keys that scripts have used without declaring them, from the output of MONITOR.
 undeclared() {
   python3 - "$1" <<'PYTHON'
+import os
 import re
+import subprocess
 import sys
 
-NO_KEY = {"time", "publish", "pubsub", "info"}
+CHANNEL, NO_KEY = {"publish", "spublish"}, {"time", "pubsub", "info"}
 SEVERAL = {"exists", "del"}
 # A user may lack the right to them, and a server checks the rights to all declared keys (lua/part/base.lua). The same
 # applies to the history's marks that a hold was taken away, and that an entry is due.
@@ -32,7 +34,7 @@ def is_known(key):
     return not owner or owner in arguments or any(word.replace("-", "").startswith(owner) for word in arguments)
 
 
-declared, arguments, scripts = set(), (), 0
+declared, arguments, scripts, beside = set(), (), 0, set()
 for line in open(sys.argv[1], errors="surrogateescape"):
     words = re.findall(r'"((?:[^"\\]|\\.)*)"', line)
     if not words:
@@ -42,9 +44,14 @@ for line in open(sys.argv[1], errors="surrogateescape"):
         declared, arguments, scripts = set(words[3:number]), words[number:], scripts + 1
     elif " lua] " in line and words[0].lower() not in NO_KEY:
         for key in words[1:] if words[0].lower() in SEVERAL else words[1:2]:
-            if key not in declared and is_known(key):
+            beside.add(key)
+            if words[0].lower() not in CHANNEL and key not in declared and is_known(key):
                 print(words[0], key)
 assert scripts > 0
+# No lock can have the name of anything that belongs to another one.
+for key in beside - {"job"}:
+    if subprocess.run([os.environ["RLOCK"], "run", key, "--", "true"], stderr=subprocess.DEVNULL).returncode != 64:
+        print("a name:", key)
 PYTHON
 }
 

@@ -72,14 +72,38 @@ told_at_once() {
   [[ $(redis srv get job) == x ]]
 }
 
-@test "the right to renew is revoked: the tree is stopped at once" {
+@test "the right to renew is revoked: rlock tries again, and stops the tree only before the lease ends" {
   redis srv acl setuser worker reset on '>pw' '~*' '&*' +@all
   export RLOCK_PASSWORD=pw
   RLOCK_URL=unix://worker@$srv_sock
+  job_start --lease 6s job -- bash -c 'until [[ -e "$1" ]]; do sleep 0.05; done; exit 5' bash "$BATS_TEST_TMPDIR/go"
+  job_parts
+  redis srv acl setuser worker -pexpire
+  wait_until said 'cannot renew the lock'
+  redis srv acl setuser worker +pexpire
+  wait_until said 'renewed again'
+  touch "$BATS_TEST_TMPDIR/go"
+  job_status
+  [[ $status == 5 ]]
   start_tree 6s
   redis srv acl setuser worker -pexpire
   stopped_with_74
-  assert_says 'the lock is lost'
+  assert_says 'the lock could not be renewed in time'
+}
+
+@test "a user who could not renew or release a lock is refused before there is one" {
+  local kind right
+  export RLOCK_PASSWORD=pw RLOCK_URL=unix://worker@$srv_sock
+  for kind in '/pttl hmget hdel' '-x/pttl hmget hdel hscan' '--slots 2/pttl hmget zrem' '--protocol set/pttl hmget getrange del'; do
+    for right in ${kind#*/}; do
+      redis srv acl setuser worker reset on '>pw' '~*' '&*' +@all "-$right" >/dev/null
+      # shellcheck disable=SC2086 # words
+      run rlock run -n ${kind%/*} "job-$right" -- touch ran
+      echo "without $right: ${kind%/*}"
+      show
+      [[ $status == 77 && ! -e ran && $(redis srv exists "job-$right") == 0 ]]
+    done
+  done
 }
 
 @test "server killed and restarted without its data: the tree is stopped" {

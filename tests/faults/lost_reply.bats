@@ -13,7 +13,7 @@ setup() {
 }
 
 teardown() {
-  kill "$listener" "${proxy:-}" 2>/dev/null || true
+  end_mine_wholly "$listener" "${proxy:-}"
   wait_until gone "$listener"
   [[ -z ${proxy:-} ]] || wait_until gone "$proxy"
   assert_clean srv

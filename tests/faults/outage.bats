@@ -14,7 +14,7 @@ setup() {
 
 teardown() {
   [[ -z ${proxy:-} ]] || kill "$proxy"
-  [[ -z ${waiters:-} ]] || kill -CONT "${waiters[@]}" 2>/dev/null || true
+  end_mine -CONT "${waiters[@]}"
   redis_stop srv
 }
 

@@ -31,7 +31,7 @@ witness() {
   witness alone e
   witness alone f e
   witness one-of b c
-  for job in "${there[@]}"; do kill "$(pgrep -P "$job")" && wait_until gone "$job"; done
+  for job in "${there[@]}"; do kill "$(pgrep -o -P "$job")" && wait_until gone "$job"; done
   [[ $(grep overlap log | cut -d' ' -f2 | xargs) == '5 7 9 10' ]]
 }
 
@@ -41,7 +41,7 @@ witness() {
   local job=$!
   wait_until grep -q '^begin 1 ' log
   local left
-  left=$(pgrep -P "$job")
+  left=$(pgrep -o -P "$job")
   kill -9 "$job"
   wait_until gone "$job"
   run -0 bash "$TESTS_DIR/lib/witness.sh" 2 0 alone a

@@ -48,7 +48,7 @@ tries_for() { sed -n 's/.*trying again for \(.*\)s, then the command.*/\1/p' "$1
   wait_until gone "$proxy"
   for name in long old; do WAIT_SECONDS=30 wait_until grep -q 'trying again for' "$name.err"; done
   # The third one gives up first, because it was told that its time may be short.
-  for pid in "${readers[@]}"; do kill "$pid" 2>/dev/null || gone "$pid"; done
+  end_mine "${readers[@]}"
   for pid in "${readers[@]}"; do wait_until gone "$pid"; done
   redis_stop srv
   tail -n 4 ./*.err

@@ -33,6 +33,50 @@ every_signal() {
 @test "every catchable signal while the lock is released: the status is the command's own" { every_signal releasing; }
 @test "every catchable signal that was ignored at the start stays so" { every_signal ignored; }
 
+# For `senders`, which needs the folder of a test.
+counter() {
+  cc -O1 -Wall -Werror -o counter "$TESTS_DIR/lib/counter.c"
+  senders=(python3 "$TESTS_DIR/faults/senders.py" --rlock "$(realpath "$RLOCK")" --counter ./counter --trials)
+}
+
+@test "whoever sends a signal, in whatever way: the command receives it once" {
+  local senders way
+  counter
+  for way in process group both reverse timeout names program program_back terminal; do
+    "${senders[@]}" "${TRIALS:-20}" "$way"
+  done
+  pid_namespaces || return 0
+  for way in all all_back; do unshare -rpf --mount-proc "${senders[@]}" "${TRIALS:-20}" "$way"; done
+  for way in process group both reverse; do "${senders[@]}" "${TRIALS:-20}" --isolate "$way"; done
+}
+
+@test "… even while rlock is held up at the start of the command" {
+  local senders way
+  strace -DDD -f -o /dev/null true 2>/dev/null || skip 'PROCESSES CANNOT BE TRACED HERE: strace(1) is missing or not allowed'
+  counter
+  for way in process program terminal; do "${senders[@]}" 2 --slow "$way"; done
+}
+
+@test "a witness that was killed is replaced" {
+  local senders job
+  counter
+  set -m
+  "$RLOCK" run job -- ./counter >out 3>&- &
+  job=$!
+  set +m
+  witness() { pgrep -P "$job" -x rlock-witness; }
+  wait_until witness
+  first=$(witness)
+  kill -KILL "$first"
+  another() { [[ $(witness) != "$first" ]] && witness; }
+  wait_until another
+  kill -TERM -- "-$job"
+  wait_until grep -q + out
+  kill -USR1 "$job"
+  wait "$job"
+  [[ $(<out) == ready+=1 ]]
+}
+
 @test "the mask and the ignored signals reach the command unchanged" {
   cat >masked.py <<'PYTHON'
 import os, signal, sys

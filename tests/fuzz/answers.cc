@@ -3,7 +3,7 @@
 #include "fuzz.h"
 #include "show/json.h"
 #include "show/status.h"
-#include "verbs/replies.h"
+#include "verbs/script.h"
 
 namespace {
 

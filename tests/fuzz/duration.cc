@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Durations: one that is read is never negative, and its shortest form is read as the same.
-#include "base/duration.h"
+#include "base/clock.h"
 
 #include "fuzz.h"
 

@@ -13,11 +13,9 @@ void fuzz(std::string_view bytes) {
   if (!name) return check(is_printable(name.error().message));
   check(name->text() == bytes && is_printable(name->display()));
   const int slot = rlock::redis::slot_of(name->text());
-  for (const std::string& key : {name->token_key(), name->holder_key(), name->queue_key(), name->waiters_key(),
-                                 name->history_key(), name->totals_key(), name->permits_key(), name->due_key()}) {
-    check(rlock::redis::slot_of(key) == slot);
-    check(!LockName::parse(key) || key == name->permits_key());
-  }
-  check(LockName::of_companion(LockName::kHolder, name->holder_key()) == *name);
-  check(LockName::of_companion(LockName::kQueue, name->queue_key()) == *name);
+  std::vector<std::string> keys = {name->permits_key(), name->reader_key("ID"), name->due_key()};
+  for (const Companion& one : kCompanions) keys.push_back(name->companion(one));
+  for (const std::string& key : keys) check(rlock::redis::slot_of(key) == slot && !LockName::parse(key));
+  check(LockName::of_companion("rlock:holder", name->holder_key()) == *name);
+  check(LockName::of_companion("rlock:queue", name->queue_key()) == *name);
 }

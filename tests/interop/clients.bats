@@ -98,7 +98,7 @@ on_one_counter() {
     pids+=($!)
     parts+=("$library")
   done
-  for pid in "${pids[@]}"; do wait "$pid" || failed=1; [[ -z $failed ]] || kill "${pids[@]}" 2>/dev/null || true; done
+  for pid in "${pids[@]}"; do wait "$pid" || failed=1; [[ -z $failed ]] || end_mine "${pids[@]}"; done
   echo "# ${parts[*]}: $(cat counter) of $((${#parts[@]} * sections)) sections" >&3
   cat out.*
   [[ -z $failed && $(cat counter) == $((${#parts[@]} * sections)) ]]

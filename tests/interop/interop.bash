@@ -120,14 +120,18 @@ end_job() {
   job_ends "$1" "${2:-0}"
 }
 
-# The frontend, its child the monitor, and what that has started.
+# The frontend, its child the monitor, and what that has started. The frontend is stopped first, so that neither guard can
+# act on the death of the other, as the monitor by a release.
 crash_job() {
-  local monitor command
-  monitor=$(pgrep -o -P "${job_pids[$1]}")
+  local frontend=${job_pids[$1]} monitor command
+  monitor=$(pgrep -o -P "$frontend")
   command=$(pgrep -o -P "$monitor")
-  kill -KILL "${job_pids[$1]}" "$monitor" "$command"
+  kill -STOP "$frontend"
+  wait_until in_state "$frontend" T
+  kill -KILL "$monitor" "$command"
   wait_until gone "$monitor"
   wait_until gone "$command"
+  kill -KILL "$frontend"
   job_ends "$1" 137
 }
 
@@ -144,7 +148,8 @@ waiters() {
 }
 
 lock_free() {
-  not grep -qv ^redisson_lock_token: < <(redis r --scan --pattern "*$name*")
+  # A key that tells a holder who has taken its lock has a TTL.
+  not grep -qvE '^redisson_lock_token:|:taken$' < <(redis r --scan --pattern "*$name*")
 }
 
 held_by() {

@@ -37,13 +37,20 @@ if [[ -z ${TESTS_ENVIRONMENT_IS_CLEAN:-} ]]; then
   fi
   [[ -p $BATS_RUN_TMPDIR/never ]] || mkfifo "$BATS_RUN_TMPDIR/never"
 fi
-export XDG_CONFIG_HOME=/nonexistent
+# Below what is no folder, because other programs, such as a browser, make what is missing.
+export XDG_CONFIG_HOME=/dev/null/none
 
 # rlock ARG...: the program, ended by force after two minutes so that a hang fails the test: with 143, because timeout's
 # own 124 is also one of rlock's.
 rlock() {
   timeout --preserve-status -k 1 120 "$RLOCK" "$@"
 }
+
+# page_data FILE EXPRESSION: of what a page of --html has to show; see lib/page.py.
+page_data() { python3 "$TESTS_DIR/lib/page.py" "$@"; }
+
+# stuck FD PROGRAM [ARG...]: becomes it, with a full pipe at FD, which nobody reads. For `run` and &.
+stuck() { exec python3 "$TESTS_DIR/lib/stuck_pipe.py" "$@"; }
 
 # nap SECONDS: like sleep(1), without a process.
 nap() { read -rt "$1" <>"$BATS_RUN_TMPDIR/never" || true; }
@@ -94,6 +101,25 @@ gone() {
   [[ -z $state || $state == Z ]]
 }
 
+# end_mine [-SIGNAL] PID...: signals those that are still children of this shell. The others have ended, and within a
+# minute their pids may belong to another test's processes: there are 32,768 of them, and the tests start 600 processes a
+# second.
+end_mine() {
+  local signal=-TERM pid stat
+  if [[ $1 == -* ]]; then signal=$1 && shift; fi
+  for pid; do
+    { read -r stat <"/proc/${pid:-none}/stat"; } 2>/dev/null || continue
+    [[ ! ${stat##*) } =~ ^.\ $BASHPID\  ]] || kill "$signal" "$pid"
+  done
+}
+
+# end_mine_wholly PID...: and waits for them, so that what they hold has been released before a teardown looks.
+end_mine_wholly() {
+  local pid
+  end_mine "$@"
+  for pid; do [[ -z $pid ]] || wait "$pid" 2>/dev/null || true; done
+}
+
 # now_ms: milliseconds, in steps of ten, on the clock that rlock uses for its deadlines.
 now_ms() {
   local up
@@ -125,7 +151,7 @@ show() {
 as_nobody() {
   local as=()
   [[ $(id -u) != 0 ]] || as=(setpriv --reuid=65534 --regid=65534 --clear-groups)
-  HOME=/nonexistent "${as[@]}" "$@"
+  HOME=/dev/null/none "${as[@]}" "$@"
 }
 
 # needs_nobody: $RLOCK is a program that another user can run, a copy if the program's folder is closed to others. Skips

@@ -23,3 +23,17 @@ blocks() {
        /^```$/ { inside = 0 }
        inside { print > ("block." n) }' "$@"
 }
+
+# rare SUBCOMMAND: its options that --help leaves to the man page.
+rare() {
+  case $1 in
+    run) printf '%s\n' --resize --java-semaphore --wait-aof --hook-timeout --once-status --keep ;;
+    acquire) printf '%s\n' --resize --java-semaphore --wait-aof ;;
+  esac
+}
+
+# help_of SUBCOMMAND: its help, with the rows of the common options, which `rlock --help` explains.
+help_of() {
+  "$RLOCK" "$1" --help
+  "$RLOCK" --help | sed -n '/^Options of all/,$p'
+}

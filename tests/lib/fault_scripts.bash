@@ -5,7 +5,7 @@
 #                          $hold_keys, which the functions below work on; plain if not given
 #   acquire OWNER LEASE HOLD HEIR [FIELD VALUE ...]
 #   enqueue OWNER LEASE HOLD [PLACE [PRIORITY [MOST [REPLACE]]]]
-#   renew OWNER LEASE [granted] · release OWNER HOLD [KEEP [REQUEST REMEMBER]] · inspect · force_unlock OWNER
+#   renew OWNER LEASE [granted] · release OWNER HOLD [KEEP [REQUEST REMEMBER]] · inspect · force_unlock OWNER [BEGUN]
 #                          print the reply, an element on each line, or fail with the error's text. An owner id has a
 #                          colon; a LABEL without one is short for LABEL:0, here, in replies and in the functions below
 #   id_of LABEL            the whole id
@@ -89,7 +89,7 @@ release() {
   script release "$(id_of "$1")" "$2" "${3:-0}" "${5:-0}"
 }
 inspect() { script inspect; }
-force_unlock() { script force_unlock "$(id_of "$1")"; }
+force_unlock() { script force_unlock "$(id_of "$1")" "${2:-}" 1000 me; }
 raise() { script raise "$(id_of "$1")" "$2"; }
 
 field() { redis srv hget "$holder" "$1"; }
@@ -189,10 +189,7 @@ fresh_lock() {
 } >/dev/null
 
 # end_listeners: ends those that listen and hear_releases have started.
-end_listeners() {
-  local listener
-  for listener in "${listeners[@]}"; do kill "$listener" 2>/dev/null || true; done
-}
+end_listeners() { end_mine "${listeners[@]}"; }
 
 # script_is_well_formed FILE: it starts with its contract, and the server can compile it.
 script_is_well_formed() {

@@ -23,6 +23,8 @@ twice      a grant is followed by a second reply, in the same packet
 fault      TEXT is the reason why waiters could not be told of a release
 wrong      a command gets a wrong answer: TEXT is "COMMAND ANSWER", as it is sent, with | between lines
 once       the first connection only gets the error TEXT
+unasked    it does not read: once something has come, it says TEXT, and closes the connection
+greets     the same at once
 repeat     the answer to AUTH is an error that begins with TEXT and repeats the words of the command
 behind     the answer to AUTH is OK, followed by such an error
 forget     from its second script on, the first connection counts as unauthenticated
@@ -48,6 +50,7 @@ import time
 
 CHUNK = 1 << 16
 SPEAKING = "grant token twice fault wrong once repeat behind forget confirm refuse message scan unlisted names loading".split()
+UNASKED = "unasked greets".split()
 MANY = "moved ask crowd masters masters-grant".split()
 SPEAKING += MANY
 kept = []
@@ -170,6 +173,12 @@ def serve(mode, text, connection, number):
         if mode in SPEAKING:
             speak(mode, text, connection, number)
         if mode == "close":
+            connection.close()
+            return
+        if mode in UNASKED:
+            if mode == "unasked":
+                connection.recv(1, socket.MSG_PEEK)
+            connection.sendall(b"%s\r\n" % text)
             connection.close()
             return
         sent = connection.recv(4096)

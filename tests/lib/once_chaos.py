@@ -129,7 +129,7 @@ jobs = OnceJobs(rlock)
 jobs.key = 0
 try:
     under_fire(server, jobs, seconds, workers, jobs.start_one, ODDS)
-    records = server.cli("hkeys", "rlock:once:{x}").split()
+    records = [key for key in server.cli("hkeys", "rlock:once:{x}").splitlines() if not key.startswith("\1")]
     timeless = server.cli("pttl", "rlock:once:{x}") == "-1"
     server.cli("del", "rlock:once:{x}", "rlock:totals:{x}")
     left = gone(server)

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""pools_chaos.py RLOCK SECONDS WORKERS SEED: jobs for one to five of five named resources, some with --backfill, are
+"""pools_chaos.py RLOCK SECONDS WORKERS SEED: jobs for one to five of five named resources are
 killed, stopped and cut off, and their server forgets scripts and is restarted, at random.
 
 Exits with 0 if nobody ever found another one at a resource of its own, each had as many as it wanted, every living one
@@ -19,8 +19,7 @@ ODDS = {"kill": 0.2, "stop": 0.15, "cut off": 0.15, "forget scripts": 0.1, "cras
 
 def start_one():
     takes = random.choice((1, 1, 1, 2, 2, 3, 5))
-    options = ["--backfill"] if random.random() < 0.3 else []
-    jobs.start(["--lease", f"{LEASE}s", "--from", ",".join(RESOURCES), "--take", str(takes), *options, "x"], "named",
+    jobs.start(["--lease", f"{LEASE}s", "--from", ",".join(RESOURCES), "--take", str(takes), "x"], "named",
                [str(takes)], LEASE - 2 if random.random() < 0.1 else random.randrange(30) / 100)  # some renew
 
 
@@ -37,7 +36,7 @@ try:
              "someone waited for too long": longest > bound,
              f"{len(jobs.running)} still waiting": jobs.running,
              "keys left": left,
-             # As in queue_chaos.py; 74 also: it had passed another one.
+             # As in queue_chaos.py.
              "an odd end": set(ends) - {0, -9, 74, 69}})
 finally:
     jobs.end()

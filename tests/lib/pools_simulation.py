@@ -3,12 +3,9 @@
 lua/ on a real server, and in a model of the queue that knows nothing of them.
 
 SCRIPTS is the folder that lua/embed.cmake has written. Time is the model's: the jobs do not run, but ask, are told, renew
-and release as rlock does. First without --backfill, when every grant and every number must be the model's; then with it,
-for half of the requests, when the model says who may pass and whose renewal is refused, and measures for how long anybody
-had to wait for those who have passed.
+and release as rlock does. Every grant and every number must be the model's.
 
-Prints the figures. Ends with 0 if both agree, no slot was anybody's twice, and nobody waited for those who have passed for
-longer than a lease.
+Prints the figures. Ends with 0 if both agree, and no slot was anybody's twice.
 """
 import heapq
 import random
@@ -27,37 +24,32 @@ requests = int(sys.argv[4]) if len(sys.argv) > 4 else 1000
 
 
 class Request:
-    def __init__(self, number, arrives, takes, lasts, passes):
-        self.number, self.arrives, self.takes, self.lasts, self.passes = number, arrives, takes, lasts, passes
+    def __init__(self, number, arrives, takes, lasts):
+        self.number, self.arrives, self.takes, self.lasts = number, arrives, takes, lasts
         digits = uuid.UUID(int=random.getrandbits(128), version=4).hex
         if takes > 1:
             digits = digits[:12] + "8" + digits[13:28] + f"{takes:04x}"
         self.owner = f"{uuid.UUID(digits)}:1"
-        self.mode = str(SLOTS) + (f" {takes}" if takes > 1 or passes else "") + (" backfill" if passes else "")
-        self.began = self.ended = self.could_run = None
+        self.mode = str(SLOTS) + (f" {takes}" if takes > 1 else "")
+        self.began = self.ended = None
         self.slots = []
-
-    def has_passed(self, other):
-        """It has its slots although it came later, and the other one still waits."""
-        return self.began is not None and self.arrives > other.arrives
 
 
 class World:
-    def __init__(self, passing):
+    def __init__(self):
         self.server = redis.Redis(unix_socket_path=socket, decode_responses=True)
         self.server.flushall()
         self.verbs = {verb: self.server.register_script(open(f"{scripts}/{verb}_semaphore.lua").read())
                       for verb in ("acquire", "renew", "release")}
         self.ear = self.server.pubsub()
         self.now, self.events, self.waiting, self.running = 0.0, [], [], []
-        self.faults, self.passed, self.refused, self.longest = [], 0, 0, 0.0
+        self.faults = []
         self.all = []
         arrives = 0.0
         for number in range(requests):
             arrives += random.expovariate(1 / 7)
             takes = random.choice((1, 1, 1, 1, 2, 2, 3, 5, 8))
-            passes = passing and random.random() < 0.5
-            self.all.append(Request(number, arrives, takes, random.expovariate(1 / 20) + 0.1, passes))
+            self.all.append(Request(number, arrives, takes, random.expovariate(1 / 20) + 0.1))
             self.at(arrives, self.arrive, self.all[-1])
 
     def at(self, when, what, request):
@@ -67,7 +59,6 @@ class World:
         while self.events:
             self.now, _, _, what, request = heapq.heappop(self.events)
             what(request)
-            self.look_at_first()
         if self.waiting or self.running:
             self.fault(f"{len(self.waiting)} still wait, {len(self.running)} still run")
 
@@ -76,22 +67,11 @@ class World:
 
     # The model.
 
-    def free(self, without=lambda request: False):
-        return SLOTS - sum(one.takes for one in self.running if not without(one))
-
-    def must_wait(self, first):
-        return self.free(lambda one: one.has_passed(first)) < first.takes
+    def free(self):
+        return SLOTS - sum(one.takes for one in self.running)
 
     def may_begin(self, request):
-        if request.takes > self.free():
-            return False
-        first = self.waiting[0] if self.waiting else request
-        return first is request or request.passes and self.free() < first.takes and self.must_wait(first)
-
-    def look_at_first(self):
-        first = self.waiting[0] if self.waiting else None
-        if first and first.could_run is None and not self.must_wait(first):
-            first.could_run = self.now
+        return request.takes <= self.free() and (not self.waiting or self.waiting[0] is request)
 
     # The scripts.
 
@@ -139,13 +119,10 @@ class World:
             return self.fault(f"{request.number} begins twice")
         if not self.may_begin(request):
             self.fault(f"{request.number} begins, but it is not its turn")
-        self.passed += request is not self.waiting[0]
         taken = {number for one in self.running for number in one.slots}
         lowest = sorted(set(range(SLOTS)) - taken)[:request.takes]
         if slots != lowest:
             self.fault(f"{request.number} has {slots}, not {lowest}")
-        if request.could_run is not None:
-            self.longest = max(self.longest, self.now - request.could_run)
         self.waiting.remove(request)
         self.running.append(request)
         request.began, request.slots = self.now, slots
@@ -156,14 +133,9 @@ class World:
     def renew(self, request):
         if request.ended is not None:
             return
-        first = self.waiting[0] if self.waiting else None
-        expected = "over" if first and request.has_passed(first) and not self.must_wait(first) else "renewed"
         reply = self.call("renew", request, 3600000)[0]
-        if reply != expected:
-            self.fault(f"{request.number} is {reply}, not {expected}")
-        if reply == "over":
-            self.refused += 1
-            return self.end(request)
+        if reply != "renewed":
+            self.fault(f"{request.number} is {reply}")
         self.at(self.now + LEASE / 3, self.renew, request)
 
     def end(self, request):
@@ -175,7 +147,7 @@ class World:
         if reply[0] != "released":
             self.fault(f"{request.number} is {reply[0]}")
         for other, text in list(self.told()):
-            if text in ("granted", "pass") and not self.ask(other) and text == "granted":
+            if text == "granted" and not self.ask(other):
                 self.fault(f"{other.number} was told that it has its slots")
         first = self.waiting[0] if self.waiting else None
         if first and self.may_begin(first):
@@ -184,22 +156,14 @@ class World:
     def figures(self):
         waits = [one.began - one.arrives for one in self.all if one.began is not None]
         big = [one.began - one.arrives for one in self.all if one.began is not None and one.takes >= 5]
-        return (f"{len(waits)} of {requests} began, {self.passed} passed, {self.refused} of them were stopped for it; "
-                f"mean wait {sum(waits) / len(waits):.0f} s, of those that take five or more {sum(big) / len(big):.0f} s; "
-                f"waited at most {self.longest:.1f} s for those that have passed")
+        return (f"{len(waits)} of {requests} began; mean wait {sum(waits) / len(waits):.0f} s, of those that take five or "
+                f"more {sum(big) / len(big):.0f} s")
 
 
-wrong = False
-for passing in (False, True):
-    random.seed(seed)
-    world = World(passing)
-    world.run()
-    print(f"{'with' if passing else 'without'} --backfill: {world.figures()}")
-    if world.longest > (LEASE if passing else 0):
-        world.fault(f"somebody waited {world.longest:.1f} s for those that have passed")
-    if bool(world.passed) != passing:
-        world.fault(f"{world.passed} have passed")
-    for fault in world.faults[:20]:
-        print("FAULT:", fault)
-    wrong = wrong or bool(world.faults)
-sys.exit(wrong)
+random.seed(seed)
+world = World()
+world.run()
+print(world.figures())
+for fault in world.faults[:20]:
+    print("FAULT:", fault)
+sys.exit(bool(world.faults))

@@ -11,6 +11,8 @@ PROXY_DELAY=WORD:SECONDS delays the replies to commands with WORD. LOG.answered 
 reply that was sent to the client: when the command came, when the reply left, in milliseconds of CLOCK_BOOTTIME, and the
 command's first words.
 
+PROXY_HOLD=WORD:FILE holds the replies to commands with WORD back until FILE exists.
+
 PROXY_DEAD=FILE: connections that exist when FILE appears die silently: what they receive is dropped.
 
 NO_EVALSHA=TEXT answers EVALSHA with this error, like a server without it.
@@ -25,6 +27,7 @@ listen, server, log = sys.argv[1:4]
 word = sys.argv[4].encode() if len(sys.argv) > 4 else None
 to_lose = int(sys.argv[5]) if len(sys.argv) > 5 else 0
 slow, _, seconds = os.environ.get("PROXY_DELAY", "").partition(":")
+held, _, let_go = os.environ.get("PROXY_HOLD", "").partition(":")
 dead = os.environ.get("PROXY_DEAD", "")
 lock = threading.Lock()
 
@@ -70,6 +73,8 @@ def serve(number, client):
             break
         if slow and slow.encode() in command:
             time.sleep(float(seconds))
+        while held and held.encode() in command and not os.path.exists(let_go):
+            time.sleep(0.02)
         try:
             client.sendall(reply)
         except OSError:  # it has gone

@@ -20,7 +20,7 @@ RLOCK, SECONDS = sys.argv[1], float(sys.argv[2])
 random.seed(int(sys.argv[4]))
 LEASE = 5
 SIDES = ("a", "b")
-NO_VOTE = LEASE + 4  # seconds from a restart until the server votes again; see probation() in src/lock/voters.cc
+NO_VOTE = LEASE + 4  # seconds from a restart until the server votes again; see probation() in src/lock/tally.cc
 STUCK = 45  # seconds; longer than all leases, pauses and timeouts of one turn together
 COMMAND = """exec 9>>witness
 flock -n 9 || echo "overlap $RLOCK_TOKEN" >>log

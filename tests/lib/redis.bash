@@ -207,11 +207,12 @@ redis_kill9() {
 }
 
 redis_stop() {
-  local pid=${1}_pid watch=${1}_watch_pid
+  local pid=${1}_pid dir=${1}_dir watch=${1}_watch_pid
   if [[ -n ${!watch:-} ]]; then redis_stop "${1}_watch" && unset "${1}_watch_pid"; fi
-  [[ -n ${!pid:-} ]] || return 0
-  kill -CONT "${!pid}" 2>/dev/null || return 0
-  kill -TERM "${!pid}" 2>/dev/null || return 0
+  # If it has been killed before, its pid may be another process's by now.
+  [[ -n ${!pid:-} && /proc/${!pid}/cwd -ef ${!dir} ]] || return 0
+  kill -CONT "${!pid}"
+  kill -TERM "${!pid}"
   wait_until gone "${!pid}"
 }
 
@@ -304,7 +305,7 @@ is_clean() {
       echo "key without TTL: $key" >&2
       return 1
     }
-    [[ $key == rlock:hold:*:released ]] || idle_semaphore "$name" "$key" || {
+    [[ $key == rlock:hold:*:@(released|taken) ]] || idle_semaphore "$name" "$key" || {
       echo "key left: $key" >&2
       return 1
     }

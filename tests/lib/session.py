@@ -152,18 +152,37 @@ def ends_by_ctrl_c(child):
     until(lambda: not held(), "the release")
 
 
+def pending(pid, number):
+    with open(f"/proc/{pid}/status") as file:
+        mask = next(int(line.split()[1], 16) for line in file if line.startswith("ShdPnd"))
+    return mask >> (number - 1) & 1 == 1
+
+
 def ctrl_c_before_the_command(slowly=""):
-    # If the reader of --status-fd does not read, it holds rlock up between the grant and the start of the command.
+    # strace(1) stops rlock when it has written its line about the grant, until Ctrl-C has reached it.
     child = shell()
-    stuck = os.path.join(os.path.dirname(os.path.abspath(__file__)), "stuck_pipe.py")
-    for _ in range(3):
-        do(child, f"/usr/bin/python3 {stuck} 5 {slowly} {RLOCK} run -q --status-fd 5 job -- sh -c 'echo FINI''SHED'")
-        ends_by_ctrl_c(child)
+    stop = f"strace -qq -o /dev/null -e trace=write,sendmsg -e inject=write:signal=STOP:when=1 {slowly}"
+    fifo = os.environ["FOLDER"] + "/fifo"
+    os.mkfifo(fifo)
+    with open(os.open(fifo, os.O_RDWR)) as events:
+        for _ in range(3):
+            do(child, f"{stop} {RLOCK} run -q --status-fd 5 job -- sh -c 'echo FINI''SHED' 5<>{fifo}")
+            assert "acquired" in events.readline()
+            frontend = command_of(child, RLOCK)
+            child.sendintr()
+            until(lambda: pending(frontend, signal.SIGINT), "Ctrl-C")
+            os.kill(frontend, signal.SIGCONT)
+            child.expect_exact(PROMPT)
+            assert "FINISHED" not in child.before, child.before
+            assert status(child) == 130
+            assert not held()
+            while '"exit"' not in events.readline():
+                pass
 
 
 def ctrl_c_before_the_command_slowly():
-    # strace(1) delays what the guards say to each other: a command that started would have ended before.
-    ctrl_c_before_the_command("strace -f -qq -o /dev/null -e trace=sendmsg -e inject=sendmsg:delay_enter=300000")
+    # strace(1) delays what rlock says to the guards: a command that started would have ended before.
+    ctrl_c_before_the_command("-e inject=sendmsg:delay_enter=300000")
 
 
 def ctrl_c_before_the_guards():
@@ -427,8 +446,9 @@ def modes():
     return "stty -g </dev/tty"
 
 
-def modes_come_back(options, why, wanted, slowed_by=""):
-    """A program that draws is killed, in a script: the next command finds the terminal as it was."""
+def modes_come_back(options, why, wanted, again, times=1, slowed_by=""):
+    """A program that draws is killed, in a script: the next command finds the terminal as it was, and the user reads why
+    once more, because the program's screen may have swallowed it."""
     child = shell()
     path = os.path.join(os.environ["FOLDER"], "script")
     with open(path, "w") as file:
@@ -437,6 +457,7 @@ def modes_come_back(options, why, wanted, slowed_by=""):
     do(child, f"sh {path}", "DRAWN")
     why(child)
     child.expect_exact(f"status={wanted}=")
+    assert child.before.count(again) == times, child.before
     child.expect_exact(["THE SAME", "OTHERS: "])
     assert child.after == "THE SAME", child.buffer
     child.expect_exact(PROMPT)
@@ -446,27 +467,32 @@ def modes_after_a_loss():
     def lose(child):
         redis("del", "job", "rlock:holder:{job}")
         child.expect_exact("the lock is lost")  # urgent: while the program still draws
-    modes_come_back("--lease 3s", lose, 74)
+        child.expect_exact("stopping the command")
+    modes_come_back("--lease 3s", lose, 74, "rlock: job: the lock is lost: ")
+    modes_come_back("--lease 3s --log-format json", lose, 74, "job: the lock is lost: ", times=0)
+
+
+HELD_TOO_LONG = "rlock: job: held for "
 
 
 def modes_after_max_hold():
-    modes_come_back("--max-hold 500ms", lambda child: child.expect_exact("the limit of --max-hold"), 124)
+    modes_come_back("--max-hold 500ms", lambda child: child.expect_exact("the limit of --max-hold"), 124, HELD_TOO_LONG)
 
 
 def modes_of_a_command_that_is_faster():
     """It draws before the frontend gets a turn: strace(1) delays only the frontend, each time that it reads the modes."""
-    modes_come_back("--max-hold 2s", lambda child: child.expect_exact("the limit of --max-hold"), 124,
-                    "strace -qq -o /dev/null -e trace=ioctl -e inject=ioctl:delay_enter=500000")
+    modes_come_back("--max-hold 2s", lambda child: child.expect_exact("the limit of --max-hold"), 124, HELD_TOO_LONG,
+                    slowed_by="strace -qq -o /dev/null -e trace=ioctl -e inject=ioctl:delay_enter=500000")
 
 
 def modes_after_the_monitor_was_killed():
     def kill(child):
-        rlocks = subprocess.run(["pgrep", "-f", "drawer.py"], capture_output=True, text=True).stdout.split()
+        rlocks = subprocess.run(["pgrep", "-f", f"{os.environ['FOLDER']}/drawer.py"], capture_output=True, text=True).stdout.split()
         pids = [int(pid) for pid in rlocks if os.readlink(f"/proc/{pid}/exe") == os.path.realpath(RLOCK)]
         # The frontend is the parent of the monitor.
         parents = [int(open(f"/proc/{pid}/stat").read().rpartition(")")[2].split()[1]) for pid in pids]
         os.kill(next(pid for pid, parent in zip(pids, parents) if parent in pids), signal.SIGKILL)
-    modes_come_back("--lease 2s", kill, 74)
+    modes_come_back("--lease 2s", kill, 74, "rlock: job: the monitor of this job was killed\r\n")
     until(lambda: not held(), "the end of the lease")
 
 
@@ -532,7 +558,7 @@ def modes_of_others_are_left_alone():
     redis("del", "job", "rlock:holder:{job}")
     child.expect_exact("the lock is lost")
     until(lambda: not os.path.exists(f"/proc/{pid}"), "the end of the command")
-    frontend_gone = lambda: "drawer.py" not in subprocess.run(["ps", "-A", "-o", "args="], capture_output=True,
+    frontend_gone = lambda: f"{os.environ['FOLDER']}/drawer.py" not in subprocess.run(["ps", "-A", "-o", "args="], capture_output=True,
                                                               text=True).stdout
     until(frontend_gone, "the end of rlock")
     assert termios.tcgetattr(child.child_fd) == before

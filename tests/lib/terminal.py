@@ -2,12 +2,14 @@
 """terminal.py TEXT ANSWER COMMAND [ARG...]: runs COMMAND on its own terminal.
 
 When its output contains TEXT, ANSWER is typed, or sent if it is a signal ("SIGTERM"). What COMMAND wrote is
-printed, and its status is ours: 128 + the signal if it died of one. It is killed after 40 s.
+printed, and its status is ours: 128 + the signal if it died of one. It is killed after 40 s. The variable MEANWHILE has
+what a shell executes before ANSWER is typed.
 """
 import os
 import pty
 import select
 import signal
+import subprocess
 import sys
 import time
 
@@ -31,6 +33,7 @@ while True:
     seen += data
     if not answered and text in seen:
         answered = True
+        subprocess.run(os.environ.get("MEANWHILE", ""), shell=True, check=True, stdout=subprocess.DEVNULL)
         if answer.startswith("SIG"):
             os.kill(pid, getattr(signal, answer))
         else:

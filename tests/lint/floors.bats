@@ -50,14 +50,14 @@ edges_of() {
 
 # options: the names of all options, one per line.
 options() {
-  tr '\n' ' ' <src/options/option_rows.h | grep -oE '"(-.,)?--[a-z-]+", "' | grep -oE -- '--[a-z-]+' | sort -u
+  tr '\n' ' ' <src/options/option_table.cc | grep -oE '"(-.,)?--[a-z-]+", "' | grep -oE -- '--[a-z-]+' | sort -u
 }
 
 @test "below the command line, only advice names an option, and as its user writes it" {
   (($(options | wc -l) > 40))
   local option
   for option in $(options); do
-    only_in '((cli|show|options)/|redis/(server_error|tls)\.|lock/acquire_all\.cc|verbs/(by_scripts|rights|verbs)\.cc|run/(frontend|event_loop)\.cc)' "\"[^\"]*$option([^a-z-]|\$)"
+    only_in '((cli|show|options)/|redis/(server_error|tls)\.|lock/acquire_all\.cc|verbs/(rights|verbs)\.cc|run/(frontend|monitor)\.cc)' "\"[^\"]*$option([^a-z-]|\$)"
   done
 }
 
@@ -92,13 +92,13 @@ only_in() {
   only_in redis/resolve.cc '#include <ares'
 }
 
-@test "one file starts processes, except the one that is cloned into a namespace" {
+@test "one file starts processes" {
   only_in 'base/process\.cc' '\b(fork\(\)|(vfork|posix_spawnp?|execv[pe]*|execl[pe]*|system|popen)\([^0-9])'
-  only_in 'run/isolation\.cc' 'SYS_clone'
+  only_in 'base/process\.cc' 'SYS_clone'
 }
 
-@test "sockets are only opened on the redis floor" {
-  only_in redis/ '[^a-z_](socket|connect)\('
+@test "sockets are only opened on the redis floor, and for the log daemon" {
+  only_in '(redis/|base/log\.cc)' '[^a-z_](socket|connect)\('
 }
 
 @test "signals are only held back in one file" {
@@ -118,11 +118,13 @@ only_in() {
 }
 
 @test "the built scripts are up to date, each with everything that it uses and nothing else" {
-  local built=$BATS_TEST_TMPDIR/lua script names name
+  local built=$BATS_TEST_TMPDIR/lua script names name shared
   cmake -DOUT="$built" -P lua/embed.cmake
   [[ ! -e $(dirname "$RLOCK")/generated/lua ]] || diff -r "$built" "$(dirname "$RLOCK")/generated/lua"
+  functions() { sed -n 's/^local function \([A-Za-z_]*\).*/\1/p' "$@" | sort -u; }
+  shared=$(functions lua/part/{base,no_fair,one_holder}.lua)  # in every script, or in every one of a layout
   for script in "$built"/*.lua; do
-    names=$(sed -n 's/^local function \([A-Za-z_]*\).*/\1/p' "$script")
+    names=$(comm -23 <(functions "$script") <(echo "$shared"))
     for name in $names; do
       (($(grep -cw "$name" "$script") > 1)) || { echo "$script: $name is not used" && return 1; }
     done

@@ -49,6 +49,17 @@ dead_waiters() {
     redis.call('pexpire', KEYS[2], 600000)" 2 "$queue" "$waiters" "$1" "$mode"
 }
 
+# fair_queue N: puts dead waiters into RFairLock's queue, the first of them at its end, too.
+fair_queue() {
+  redis srv eval "
+    local now = redis.call('time')[1] * 1000
+    for i = 1, ARGV[1] do
+      redis.call('rpush', KEYS[1], 'F:' .. i)
+      redis.call('zadd', KEYS[2], now - 600000, 'F:' .. i)
+    end
+    redis.call('rpush', KEYS[1], 'F:1')" 2 "redisson_lock_queue:{$lock}" "redisson_lock_timeout:{$lock}" "$1"
+}
+
 # readers N MS: as Redisson stores them; those with MS 0 are dead.
 readers() {
   redis srv eval "
@@ -204,4 +215,18 @@ until_done() {
   while [[ ${lines[3]} == 1 ]]; do little release nobody nothing; done
   [[ $(redis srv exists "$lock") == 0 ]]
   wait_until grep -qx 0 free
+}
+
+@test "no call looks at all of a long queue of RFairLock" {
+  local list="redisson_lock_queue:{$lock}" times="redisson_lock_timeout:{$lock}"
+  listen b c
+  fair_queue 3000
+  acquire a 30000 ha ''
+  little enqueue b 30000 hb
+  # Only at the head were the dead removed.
+  [[ $(redis srv lindex "$list" 0) == F:101 && $(redis srv lindex "$list" 2900) == F:1 && $(redis srv lindex "$list" -1) == b:0 ]]
+  # One that leaves counts as dead, wherever it stands.
+  little release b hb
+  [[ $(redis srv lindex "$list" -1) == b:0 && $(redis srv zscore "$times" b:0) == 0 ]]
+  redis srv del "$list" "$times"
 }

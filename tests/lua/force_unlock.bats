@@ -17,13 +17,16 @@ teardown_file() { redis_stop srv; }
   acquire owner-1 30000 hold-1 ''
   run -0 force_unlock owner-1
   [[ ${lines[0]} == released && ${lines[1]} == 0 ]]
-  [[ $(redis srv --scan) == "$token_key" && $(count_calls publish) == 1 ]]
+  [[ $(redis srv --scan | grep -v ':owner-1:0:taken$') == "$token_key" && $(count_calls publish) == 1 ]]
+  [[ $(redis srv --scan) == *:owner-1:0:taken* ]] # for the owner
 }
 
-@test "all holds of the owner are taken" {
+@test "all holds of the owner are taken, if the newest one was shown" {
   acquire owner-1 30000 hold-1 ''
   acquire owner-2 30000 hold-2 owner-1
-  run -0 force_unlock owner-1
+  run -0 force_unlock owner-1 '1 hold-1'
+  [[ $output == changed && $(redis srv hget "$lock" owner-1:0) == 2 ]]
+  run -0 force_unlock owner-1 '1 hold-2'
   [[ ${lines[0]} == released && $(redis srv exists "$lock") == 0 ]]
 }
 

@@ -114,7 +114,7 @@ record() { redis srv hget "$successes" "$1"; }
   [[ $(redis srv exists "rlock:queue:{$lock}" "rlock:waiters:{$lock}") == 0 ]]
 }
 
-@test "a hundred waiters are told at once, and the others by the releases that follow" {
+@test "at most a hundred waiters are told at once, and the others by the releases that follow" {
   local number channels=()
   for ((number = 100; number < 220; number++)); do channels+=("$grant_channels$number:0"); done
   redis-cli -s "$srv_sock" "${sharded:+s}subscribe" "${channels[@]}" >heard 3>&- &
@@ -123,9 +123,11 @@ record() { redis srv hget "$successes" "$1"; }
   acquire_once a ha '0 1.4'
   for ((number = 100; number < 220; number++)); do acquire_once "$number" "h$number" '0 1.4' 1; done >/dev/null
   run -0 release_success a ha 0 1.4 60000 request 1000
-  [[ $output == $'kept\n1000\n\n1\n\n1' && $(redis srv zcard "rlock:queue:{$lock}") == 20 ]]
-  run -0 release nobody hn
-  [[ $(grep -c succeeded heard) == 120 && $(redis srv exists "rlock:queue:{$lock}" "rlock:waiters:{$lock}") == 0 ]]
+  # Fewer, if its time was over before.
+  [[ $output == $'kept\n1000\n\n1\n\n1' && $(redis srv zcard "rlock:queue:{$lock}") =~ ^([2-9].|1[01].)$ ]]
+  all_told() { release nobody hn && [[ $(redis srv exists "rlock:queue:{$lock}" "rlock:waiters:{$lock}") == 0 ]]; }
+  wait_until all_told
+  [[ $(grep -c succeeded heard) == 120 ]]
   redis srv del "$lock" "$holder"
 }
 

@@ -330,6 +330,17 @@ named() { mode="3 ${3:-1} from $2" acquire "$(id "$1" "${3:-1}")" 30000 "h$1" ''
   [[ ${lines[0]} == released && $(free_slots) == 3 ]]
 }
 
+@test "a hash in which a living permit has thousands of numbers is not searched" {
+  take 1
+  redis srv eval "for i = 0, 20000 do redis.call('hset', KEYS[1], i, ARGV[1]) end" 1 "$pool" "$(hex 1)"
+  redis srv config resetstat
+  run -0 --keep-empty-lines take 2
+  assert_slots ''
+  (($(count_calls hmget) < 100))
+  run named 3 x,y,z
+  [[ $status == 1 && $output == *'has more than 10000 fields'* && $(free_slots) == 1 ]]
+}
+
 @test "an owner that has lost one of its permits and asks again gets back what it lacks" {
   take 1 2
   redis srv zremrangebyrank "$permits" 0 0
@@ -385,95 +396,7 @@ named() { mode="3 ${3:-1} from $2" acquire "$(id "$1" "${3:-1}")" 30000 "h$1" ''
   [[ ${lines[0]} == released && $(free_slots) == 3 ]]
 }
 
-# passing NUMBER: a request for one slot that may pass others.
-passing() { mode='3 1 backfill' acquire "$(id "$1")" 30000 "h$1" ''; }
-queue_up_passing() { mode='3 1 backfill' enqueue "$(id "$1")" 30000 "h$1"; }
-
-@test "backfill: a small one passes a big one that must wait anyway, and is not renewed once it could run" {
-  take 1 2
-  listen "$(id 4 3)" "$(id 6)"
-  queue_up 4 3
-  run -0 take 5
-  [[ ${lines[0]} == held ]]
-  run -0 passing 5
-  assert_slots 2
-  run -0 renew "$(id 5)" 30000
-  [[ ${lines[0]} == renewed ]]
-  run -0 queue_up_passing 6
-  [[ ${lines[0]} == held && $(in_queue) == "$(id 4 3) $(id 6)" ]]
-  give 1 2
-  # The big one could run if nobody had passed it: nobody passes it any longer.
-  heard_nothing "$(id 6)"
-  run -0 queue_up_passing 6
-  [[ ${lines[0]} == held ]]
-  run -0 renew "$(id 5)" 30000
-  [[ $output == over ]]
-  give 5
-  hears "$(id 4 3)" granted
-  run -0 queue_up 4 3
-  assert_slots '0 1 2'
-}
-
-@test "backfill: a release calls those who may pass, the longest waiting first, as many as fit" {
-  take 1
-  take 2
-  take 3
-  listen "$(id 4 3)" "$(id 5)" "$(id 6)" "$(id 7)"
-  queue_up 4 3
-  queue_up 5
-  queue_up_passing 6
-  queue_up_passing 7
-  give 2
-  hears "$(id 6)" pass
-  heard_nothing "$(id 5)"
-  heard_nothing "$(id 7)"
-  run -0 queue_up_passing 6
-  assert_slots 1
-  [[ $(in_queue) == "$(id 4 3) $(id 5) $(id 7)" ]]
-}
-
-@test "backfill: nothing is left of those that have passed" {
-  take 1 2
-  listen "$(id 4 3)"
-  queue_up 4 3
-  local number
-  for number in 5 6 7; do
-    run -0 passing "$number"
-    assert_slots 2
-    give "$number"
-  done
-  [[ $(redis srv hkeys "$pool" | grep -c p:) == 1 ]]
-}
-
-@test "backfill: a request does not pass with slots that it has just given to a waiter" {
-  take 1 3
-  listen "$(id 2 3)" "$(id 3)"
-  queue_up 2 3
-  queue_up 3
-  # Their leases are over.
-  redis srv eval 'for _, permit in ipairs(redis.call("zrange", KEYS[1], 0, -1)) do
-    redis.call("zadd", KEYS[1], "xx", 1, permit)
-  end' 1 "$permits"
-  run -0 passing 5
-  [[ ${lines[0]} == held ]]
-  hears "$(id 2 3)" granted
-  run -0 queue_up 2 3
-  assert_slots '0 1 2'
-}
-
-@test "backfill: who came before the first waiter has not passed it" {
-  take 1 2
-  queue_up 4 3
-  run -0 passing 5
-  assert_slots 2
-  release "$(id 4 3)" h4
-  queue_up 8 3
-  give 1 2
-  run -0 renew "$(id 5)" 30000
-  [[ ${lines[0]} == renewed ]]
-}
-
-@test "a thousand random requests get what a model of the queue says, with --backfill and without" {
+@test "a thousand random requests get what a model of the queue says" {
   not_over acl 'it empties the server'
   local seed=${SEED:-$RANDOM}
   echo "# SEED=$seed" >&3

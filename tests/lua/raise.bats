@@ -29,9 +29,18 @@ teardown_file() { redis_stop srv; }
   [[ $(redis srv get "$token_key") == "$token" ]]
 }
 
+@test "a number that is no token by this server's clock raises nothing: no-token" {
+  token=$(acquire owner 5000 hold '' | sed -n 3p)
+  [[ $(raise owner 9007199254740000) == no-token ]]
+  [[ $(redis srv get "$token_key") == "$token" && $(redis srv hget "$holder" token) == "$token" ]]
+}
+
 @test "a token key without a token stays as it is: no-token" {
   acquire owner 5000 hold ''
-  redis srv set "$token_key" words
-  [[ $(raise owner 7) == no-token ]]
-  [[ $(redis srv get "$token_key") == words ]]
+  local junk
+  for junk in words 9007199254740000; do
+    redis srv set "$token_key" "$junk"
+    [[ $(raise owner 7) == no-token ]]
+    [[ $(redis srv get "$token_key") == "$junk" ]]
+  done
 }

@@ -281,11 +281,11 @@ signal() { redis srv lrange "signal-$lock" 0 -1; }
   run -0 script release a:0 ha 0 5000 "${wakeup[@]}"
   [[ ${lines[0]} == other-owner && -z $(signal) ]]
   last_key=
-  run -0 script force_unlock random "${wakeup[@]}"
+  run -0 script force_unlock random '' 1000 me "${wakeup[@]}"
   [[ ${lines[0]} == released && $(signal) == 1 ]]
   # Several releases leave one element.
   foreign
-  run -0 script force_unlock random "${wakeup[@]}"
+  run -0 script force_unlock random '' 1000 me "${wakeup[@]}"
   [[ $(signal) == 1 ]]
   redis srv del "signal-$lock"
 }
@@ -331,19 +331,22 @@ signal() { redis srv lrange "signal-$lock" 0 -1; }
   foreign
   run -0 force_unlock other:0
   [[ $output == other-owner && $(value) == random ]]
-  run -0 script force_unlock random
+  run -0 script force_unlock random '' 1000 me
   [[ ${lines[0]} == released && $(redis srv exists "$lock") == 0 ]]
-  run -0 script force_unlock random
+  run -0 script force_unlock random '' 1000 me
   [[ $output == free ]]
   long=$(head -c 512 /dev/zero | tr '\0' x)
   redis srv set "$lock" "$long-and-more" px 60000
-  run -0 script force_unlock "${long%x}"
+  run -0 script force_unlock "${long%x}" '' 1000 me
   [[ $output == other-owner ]]
-  run -0 script force_unlock "$long"
+  run -0 script force_unlock "$long" '' 1000 me
   [[ ${lines[0]} == released && $(redis srv exists "$lock") == 0 ]]
   acquire a 30000 ha ''
   acquire b 30000 hb a
+  # A hold that was not shown.
   run -0 force_unlock a
+  [[ ${lines[0]} == changed && $(redis srv exists "$lock" "$holder") == 2 ]]
+  run -0 force_unlock a '1 hb'
   [[ ${lines[0]} == released && $(redis srv exists "$lock" "$holder") == 0 ]]
 }
 

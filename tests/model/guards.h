@@ -87,7 +87,7 @@ class GuardsModel {
     if (!wrong_) wrong_ = what;
   }
 
-  // frontend.cc, in guards_frontend.cc; job_control.cc.
+  // src/run/frontend.cc.
   template <class Step>
   void frontend_steps(const World& from, const Step& step) {
     if (from.frontend_at == FrontendAt::awaits_lock) {

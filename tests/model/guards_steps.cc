@@ -11,7 +11,7 @@ using run::Force, run::JobEnd, run::Stage;
 // FrontendTimer::set_for() in src/run/guard_state.cc, at this time.
 bool GuardsModel::frontend_must_act(const World& w) const {
   page_.set_promise(w.promise);
-  page_.set_last_killing(w.last_killing);
+  page_.last_killing = w.last_killing;
   page_.tree_empty = w.tree_empty;
   return w.now >= run::FrontendTimer({}, timing_).act_at(page_);
 }
@@ -30,7 +30,7 @@ void GuardsModel::release(World& w) {
   w.released = true;
 }
 
-// src/run/frontend.cc: Frontend::run() and what it calls; src/run/job_control.cc: stop_with_command().
+// src/run/frontend.cc: Frontend::run() and what it calls.
 const char* GuardsModel::frontend_event(const World& w) const {
   switch (w.frontend_at) {
     case FrontendAt::awaits_lock: return "";
@@ -185,7 +185,7 @@ void GuardsModel::frontend_step(World& w) {
   die(w, kFrontend);
 }
 
-// src/run/job_control.cc: wake_in_need().
+// src/run/frontend.cc: wake_in_need().
 const char* GuardsModel::stand_in_event(const World& w) const {
   switch (w.stand_in_at) {
     case StandInAt::begins: return "the stand-in begins";
@@ -243,7 +243,7 @@ void GuardsModel::command_step(World& w) {
   }
 }
 
-// src/run/monitor.cc and src/run/event_loop.cc.
+// src/run/monitor.cc.
 const char* GuardsModel::monitor_event(const World& w) const {
   switch (w.monitor_at) {
     case MonitorAt::begins: return "the monitor begins";

@@ -234,7 +234,7 @@ class LifeModel {
     s.killed = end == JobEnd{JobEnd::Kind::signalled, SIGKILL};
     s.owed = 0;
     if (s.life.stage() == Stage::running) settle(s, 1, end);
-    happen(s, {.kind = Event::command_ended, .end = end, .killed = s.killed});
+    happen(s, {.kind = Event::command_ended, .end = end});
   }
 
   void end_hook(Surroundings& s, bool failed) {
@@ -245,26 +245,26 @@ class LifeModel {
     happen(s, {.kind = Event::hook_ended, .failed = failed});
   }
 
-  void ask(Surroundings& s, bool from_terminal) {
+  void ask(Surroundings& s, bool by_group) {
     const bool again = s.asked && s.now >= s.asked_at + kSameMoment;
     const bool reached = s.opened && !s.command && s.now < s.ended_at + kSameMoment;
     const bool passes = s.life.stage() == Stage::running;
     if (!passes && !reached) settle(s, 3, {JobEnd::Kind::signalled, SIGTERM});
-    if (passes && !from_terminal) ++s.owed;
+    if (passes && !by_group) ++s.owed;
     if (!passes) s.reason = true;
     s.at_once = s.at_once || again;
     s.asked = true;
     s.asked_at = s.now;
-    perform(s, s.life.take_signal(SIGTERM, true, from_terminal, s.now));
+    perform(s, s.life.take_signal(SIGTERM, true, by_group, s.now));
   }
 
-  void pass(Surroundings& s, int signal, bool from_terminal) {
+  void pass(Surroundings& s, int signal, bool by_group) {
     --s.signals_left;
     const Stage stage = s.life.stage();
     // The command holds a Ctrl-Z back while it waits, and `go` removes it.
-    const bool missed = !from_terminal || stage == Stage::waiting || stage == Stage::deserted;
+    const bool missed = !by_group || stage == Stage::waiting || stage == Stage::deserted;
     if (missed && stage <= Stage::running && s.command) ++s.owed;
-    perform(s, s.life.take_signal(signal, false, from_terminal, s.now));
+    perform(s, s.life.take_signal(signal, false, by_group, s.now));
   }
 
   void lose(Surroundings& s) {
@@ -273,7 +273,7 @@ class LifeModel {
     happen(s, Event::lost);
   }
 
-  // One turn of the monitor: src/run/event_loop.cc, decide().
+  // One turn of the monitor: src/run/monitor.cc, decide().
   void look(Surroundings& s) {
     int most = 10;
     while (const auto due = s.life.due(s.now, deadlines(s))) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The arithmetic of leases (src/verbs/lease.cc, src/run/watchdog.cc) against the proof in docs/architecture.md, section
+// The arithmetic of leases (src/verbs/lease.cc, src/run/watchdog.h) against the proof in docs/architecture.md, section
 // 2, with its own figures.
 #pragma once
 

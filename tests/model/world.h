@@ -5,7 +5,7 @@
 #include <array>
 #include <cstdint>
 
-#include "run/frontend_life.h"
+#include "run/guard_state.h"
 #include "run/life.h"
 
 namespace rlock::model {

@@ -77,6 +77,8 @@ TEST(Address, SeveralAreSeparatedByBlanks) {
             (Parts{"redis://a", "unix:///b", "local:", "rediss://c"}));
   EXPECT_EQ(split_addresses("unix:///with a blank redis://u:p w@b"),
             (Parts{"unix:///with a blank", "redis://u:p w@b"}));
+  EXPECT_EQ(split_addresses(" redis://a\r\nredis://b\n"), (Parts{"redis://a", "redis://b"}));
+  EXPECT_EQ(split_addresses(" \n"), Parts{""});
   EXPECT_EQ(split_addresses("redis://a http://b REDIS://c"), (Parts{"redis://a", "http://b", "REDIS://c"}));
 }
 

@@ -3,7 +3,6 @@
 #include <gtest/gtest.h>
 
 #include "lock/tally.h"
-#include "lock/voters.h"
 
 namespace rlock::lock {
 namespace {
@@ -143,8 +142,8 @@ TEST(Election, TheLongestLeaseIsThatOfAnyHolder) {
             std::chrono::years(40));
 }
 
-RenewReply renewal(RenewOutcome outcome) {
-  RenewReply reply;
+Renewed renewal(RenewOutcome outcome) {
+  Renewed reply;
   reply.outcome = outcome;
   return reply;
 }

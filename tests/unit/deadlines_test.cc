@@ -51,7 +51,7 @@ TEST(Deadlines, AMonitorThatIsStoppedAsItBeginsToKillLeavesTheFrontendTimeForTha
 }
 
 TEST(GuardState, ThePromiseIsTheLastOne) {
-  const std::unique_ptr<GuardState, GuardState::Unmap> shared(*GuardState::map());
+  GuardState* const shared = *GuardState::map();
   EXPECT_EQ(shared->promise(), Promise());
   for (int i = 1; i < 5; ++i) {
     const Promise promise{kSent + i * 10s, milliseconds(i)};

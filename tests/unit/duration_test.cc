@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "base/duration.h"
+#include "base/clock.h"
 
 #include <gtest/gtest.h>
 
@@ -15,11 +15,35 @@ TEST(ParseDuration, ReadsEveryUnit) {
   EXPECT_EQ(*parse_duration("7"), 7s);
   EXPECT_EQ(*parse_duration("1.5h"), 90min);
   EXPECT_EQ(*parse_duration("0"), 0ms);
+  for (const char* text : {"1h30m", "90min", "90minutes", "1hour30min", "1.5hours", "0d1h1m1740s"}) {
+    EXPECT_EQ(*parse_duration(text), 90min) << text;
+  }
 }
 
 TEST(ParseDuration, RefusesWhatIsNone) {
-  for (const char* text : {"", "-1s", "10x", "1e999", "1e3", "s", ".", "nan", "inf", "1s ", " 1s", "1 s", "366d",
-                           "1s1s", "99999999999999999999999999s"}) {
+  for (const char* text : {"",
+                           "-1s",
+                           "10x",
+                           "1e999",
+                           "1e3",
+                           "s",
+                           ".",
+                           "nan",
+                           "inf",
+                           "1s ",
+                           " 1s",
+                           "1 s",
+                           "366d",
+                           "1s1s",
+                           "30m1h",
+                           "1h30",
+                           "1h-3m",
+                           "364d48h",
+                           "1hm",
+                           "1mo",
+                           "in",
+                           "2 hours",
+                           "99999999999999999999999999s"}) {
     const auto span = parse_duration(text);
     ASSERT_FALSE(span) << text;
     EXPECT_EQ(span.error().code, Error::Code::usage) << text;

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: MIT
-#include "redis/endpoint.h"
+#include "redis/address.h"
 
 #include <gtest/gtest.h>
 
 namespace rlock::redis {
 namespace {
+
+Result<Endpoint> parse_endpoint(std::string_view url) { return RLOCK_TRY(parse_address(url)).server; }
 
 using namespace std::string_view_literals;
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "verbs/forecast.h"
+#include "verbs/answers.h"
 
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "run/frontend_life.h"
+#include "run/guard_state.h"
 
 #include <gtest/gtest.h>
 

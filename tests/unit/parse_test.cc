@@ -55,7 +55,7 @@ TEST(Parse, NamesTheNearest) {
   EXPECT_NE(parse({"rnu"}).error->message.find("did you mean run?"), std::string::npos);
   EXPECT_NE(parse({"run", "--wiat", "1", "x"}).error->message.find("did you mean --wait?"), std::string::npos);
   EXPECT_NE(parse({"relase", "x"}).error->message.find("did you mean release?"), std::string::npos);
-  EXPECT_EQ(suggestion("xyzzy", {"run", "status"}), "");
+  EXPECT_TRUE(names_meant("xyzzy", {"run", "status"}).empty());
 }
 
 TEST(Parse, HelpAndVersionAreTexts) {
@@ -103,6 +103,7 @@ TEST(Parse, TellsWhoEvaluatesIt) {
   for (const Words& line : {Words{"acquire", "--export", "a"},
                             {"acquire", "a", "--export", "--bogus"},
                             {"acquire", "--export", "-l"},
+                            {"run", "acquire", "--export"},
                             {"--bogus", "run", "acquire", "--export", "a"},
                             {"frob", "acquire", "--export"}}) {
     EXPECT_TRUE(parse(line).exports) << line[0];
@@ -112,7 +113,6 @@ TEST(Parse, TellsWhoEvaluatesIt) {
                             {"acquire", "--export", "-h"},
                             {"acquire", "--export=false", "a"},
                             {"status", "--export"},
-                            {"run", "acquire", "--export"},
                             {"acquire", "--reason", "--export", "a"}}) {
     EXPECT_FALSE(parse(line).exports) << line[0];
   }
@@ -123,8 +123,7 @@ TEST(Parse, TakesEachWordAsItIs) {
   EXPECT_EQ(parsed.names, (Words{}));
   EXPECT_EQ(*given(parsed, "reason"), "--quiet=");
   EXPECT_EQ(parse({"run", "++", "a=", "x={}", "b\x01", "--quiet"}).names, (Words{"++", "a=", "x={}", "b\x01"}));
-  EXPECT_EQ(parse({"run", "-q={}"}).error->message,
-            "run: -q={}: use the long option with =: --quiet=true or --quiet=false");
+  EXPECT_EQ(parse({"run", "-q={}"}).error->message, "run: use the long option with =, such as --quiet=true");
 }
 
 TEST(OptionTable, ADefaultThatIsAValueIsOneThatTheOptionTakes) {

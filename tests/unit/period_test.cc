@@ -1,9 +1,7 @@
 // SPDX-License-Identifier: MIT
-#include "base/period.h"
+#include "base/clock.h"
 
 #include <gtest/gtest.h>
-
-#include "base/date.h"
 
 namespace rlock {
 namespace {

@@ -5,7 +5,7 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
-#include "base/unique_fd.h"
+#include "base/wait.h"
 
 namespace rlock {
 

@@ -68,7 +68,6 @@ TEST(ReplyReader, RefusesWhatIsNotRedis) {
     ASSERT_FALSE(reply) << bytes;
     EXPECT_EQ(reply.error().code, Error::Code::protocol);
   }
-  EXPECT_NE(read_all("HTTP/1.1 400 Bad Request\r\n").error().message.find("HTTP/1.1 400"), std::string::npos);
 }
 
 // hiredis 0.14 does not know these, and 1.x reads them. Both must refuse what was not asked for, even inside of

@@ -28,16 +28,6 @@ TEST(Secret, IsWrittenInPlace) {
   EXPECT_EQ(failed.error().message, "no");
 }
 
-TEST(Secret, ThatIsHarmlessIsATextAsAnyOther) {
-  Secret text = Secret::harmless("redis://host");
-  const Secret copy = text;
-  text.keep_from_children();
-  EXPECT_EQ(copy.text(), "redis://host");
-  EXPECT_EQ(Secret::harmless("").text(), "");
-  text.wipe();
-  EXPECT_EQ(copy.text(), "");
-}
-
 TEST(Secret, IsWipedForAllCopies) {
   Secret secret("password");
   const Secret copy = secret;

@@ -3,8 +3,6 @@
 
 #include <gtest/gtest.h>
 
-#include "redis/exchange.h"
-
 namespace rlock::redis {
 namespace {
 
@@ -133,21 +131,6 @@ TEST(SlotMap, RefusesMalformedLists) {
     EXPECT_EQ(map.owner(1), (Host{"a", 1})) << "what was known stays";
     EXPECT_FALSE(map.sharded());
   }
-}
-
-// A server has not executed what it refuses.
-TEST(Refusal, SaysWhereToAskAndWhetherOnlyOnce) {
-  const auto of = [](std::string text) {
-    return refusal_of(Reply{.kind = Reply::Kind::error, .text = std::move(text)});
-  };
-  using Kind = Refusal::Kind;
-  EXPECT_EQ(of("MOVED 3999 127.0.0.1:6381").kind, Kind::moved);
-  EXPECT_EQ(of("MOVED 3999 127.0.0.1:6381").to.slot, 3999);
-  EXPECT_EQ(of("ASK 3999 127.0.0.1:6381").kind, Kind::once);
-  EXPECT_EQ(of("TRYAGAIN Multiple keys request during rehashing of slot").kind, Kind::between);
-  EXPECT_EQ(of("CLUSTERDOWN The cluster is down").kind, Kind::none);
-  EXPECT_EQ(of("MOVED nowhere").kind, Kind::none);
-  EXPECT_EQ(refusal_of(Reply{.kind = Reply::Kind::string, .text = "MOVED 3999 127.0.0.1:6381"}).kind, Kind::none);
 }
 
 }  // namespace

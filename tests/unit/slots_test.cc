@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: MIT
-#include "verbs/slots.h"
 
 #include <gtest/gtest.h>
 
@@ -30,9 +29,7 @@ TEST(SlotNumbers, AreUntrusted) {
 TEST(SlotNumbers, ModesSayHowManyAreTaken) {
   EXPECT_EQ((Mode{.kind = Mode::Kind::slots, .slots = 3}).text(), "3") << "as in 1.0";
   EXPECT_EQ((Mode{.kind = Mode::Kind::slots, .slots = 3, .taken = 2}).text(), "3 2");
-  EXPECT_EQ((Mode{.kind = Mode::Kind::slots, .slots = 3, .backfill = true}).text(), "3 1 backfill");
-  EXPECT_EQ((Mode{.kind = Mode::Kind::slots, .slots = 2, .backfill = true, .resources = {"a", "b"}}).text(),
-            "2 1 backfill from a,b");
+  EXPECT_EQ((Mode{.kind = Mode::Kind::slots, .slots = 2, .resources = {"a", "b"}}).text(), "2 1 from a,b");
 }
 
 TEST(SlotNumbers, OwnerIdsSayHowManyAreTaken) {

@@ -38,28 +38,33 @@ TEST(Escaped, ShowsWhatIsInvisible) {
   EXPECT_EQ(escaped("v\u00a02"), "v\u00a02") << "takes a column";
 }
 
-TEST(Escaped, ShowsWhatCouldCommandACiSystem) {
-  EXPECT_EQ(escaped("a ##[add-mask]b"), "a \\x23#[add-mask]b") << "GitHub";
-  EXPECT_EQ(escaped("###[x"), "#\\x23#[x");
-  EXPECT_EQ(escaped("##vso[task.complete]"), "\\x23#vso[task.complete]") << "Azure";
-  EXPECT_EQ(escaped("##teamcity[x]"), "\\x23#teamcity[x]");
-  EXPECT_EQ(escaped("## a #[b] ##4711"), "## a #[b] ##4711");
-  EXPECT_EQ(escaped("::error::x"), "\\x3a:error::x") << "GitHub, where a line begins";
-  EXPECT_EQ(escaped("  ::error::x"), "  \\x3a:error::x");
-  EXPECT_EQ(escaped("\u3000::ERROR::x"), "\u3000\\x3a:ERROR::x")
-      << "GitHub trims blanks of Unicode, and takes upper case";
-  EXPECT_EQ(escaped("App::Cache ::1"), "App::Cache ::1");
-  for (const char* address : {"::1", "::ffff:10.0.0.1"}) EXPECT_EQ(escaped(address), address);
+TEST(Inert, CommandsNoCiSystem) {
+  EXPECT_EQ(inert("a ##[add-mask]b"), "a \\x23#[add-mask]b") << "GitHub";
+  EXPECT_EQ(inert("a ###[x ##[y"), "a #\\x23#[x \\x23#[y");
+  EXPECT_EQ(inert("a ##vso[task.complete]"), "a \\x23#vso[task.complete]") << "Azure";
+  EXPECT_EQ(inert("a ##teamcity[x]"), "a \\x23#teamcity[x]");
+  EXPECT_EQ(inert("a\n  ::b  x\n\n::c\n"), "a\n  \\x3a:b  x\n\n\\x3a:c\n") << "whatever follows in the line";
+  EXPECT_EQ(inert("\u3000::E"), "\u3000\\x3a:E") << "GitHub trims blanks of Unicode";
+  EXPECT_EQ(inert("\033[1m--- x\033[0m"), "\033[1m\\x2d-- x\033[0m") << "Buildkite gives jobs a terminal";
+  EXPECT_EQ(inert("##[x"), "\\x23#[x");
+  for (const char* start : {"+++ x", "~~~ x", "^^^ +++", "<0>x", "section_start:1:x", "travis_fold:start:x"}) {
+    EXPECT_NE(inert(start), start);
+  }
+  for (const char* plain :
+       {"", "\n", "a ## b #[c] ##4711", "App::Cache ::1 --- <0>", "  --option", "-- +x", "\xff\xa0", "\033["}) {
+    EXPECT_EQ(inert(plain), plain);
+    EXPECT_EQ(inert(inert("::" + std::string(plain))), inert("::" + std::string(plain)));
+  }
 }
 
 TEST(IsWhatItLooksLike, TellsPlainTextFromDeceit) {
   for (const char* plain : {"", "deploy 1/2 — größer", "a\\b", "日本語", "e\u0301", "\xf0\x9f\x94\x92"}) {
     EXPECT_TRUE(is_what_it_looks_like(plain)) << plain;
   }
-  for (const char* other :
-       {"a\nb",       "\x7f",   "\u009b", "\x9b",       "\u202e",     "\u00ad",     "\U000e0041", "\ufe0f",
-        "a\u00a0b",   "\u2000", "\u2800", "\u3000",     " a",         "a ",         "\u0301-x",   "\ue000",
-        "\U000f0000", "\uffff", "\u0378", "\U0001d159", "\U00016fe4", "\U00013430", "a##[b]",     "::error::b"}) {
+  for (const char* other : {"a\nb",       "\x7f",     "\u009b",     "\x9b",   "\u202e", "\u00ad",     "\U000e0041",
+                            "\ufe0f",     "a\u00a0b", "\u2000",     "\u2800", "\u3000", " a",         "a ",
+                            "\u0301-x",   "\ue000",   "\U000f0000", "\uffff", "\u0378", "\U0001d159", "\U00016fe4",
+                            "\U00013430", "a##[b]",   "::error b",  "+++ b"}) {
     EXPECT_FALSE(is_what_it_looks_like(other)) << escaped(other);
   }
 }
@@ -72,6 +77,9 @@ TEST(ShellWord, QuotesOnlyWhereNeeded) {
   EXPECT_EQ(shell_word("it's"), "'it'\\''s'");
   EXPECT_EQ(shell_word(""), "''");
   EXPECT_EQ(shell_word("$(x)"), "'$(x)'");
+  EXPECT_EQ(shell_word("=ls"), "'=ls'") << "zsh";
+  EXPECT_EQ(shell_word("a:=ls"), "'a:=ls'");
+  EXPECT_EQ(shell_word("a\n::b##[c]"), "'a\n''::b#''#[c]'") << "inert";
 }
 
 TEST(Columns, AreThoseOfATerminal) {

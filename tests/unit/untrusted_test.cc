@@ -14,7 +14,6 @@
 #include "run/watchdog.h"
 #include "show/json.h"
 #include "show/status.h"
-#include "verbs/by_scripts.h"
 #include "verbs/verbs.h"
 
 namespace rlock::lock {

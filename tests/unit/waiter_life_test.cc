@@ -11,8 +11,8 @@ namespace {
 using Event = WaiterEvent::Kind;
 
 constexpr const char* kWaiterActions[] = {
-    "listen",     "hear",  "unlisten", "disconnect", "ask",  "tell", "tell_unreachable",
-    "tell_moved", "offer", "prepare",  "wait",       "poll", "end"};
+    "listen",           "hear",       "unhear", "unlisten", "disconnect", "ask",  "tell",
+    "tell_unreachable", "tell_moved", "offer",  "prepare",  "wait",       "poll", "end"};
 
 // A waiter with its own time, which starts at 0, and without randomness.
 class Waiting {
@@ -97,6 +97,15 @@ TEST(WaiterLife, AServerThatCannotBeListenedToIsTriedAgainSoon) {
   EXPECT_EQ(one.on(Event::silent), "ask");
   EXPECT_EQ(one.held({}, 1h), "wait 500");
   EXPECT_EQ(one.on(Event::time), "listen");
+}
+
+TEST(WaiterLife, OneThatIsNoLongerTheFirstStopsListeningForReleases) {
+  Waiting one;
+  one.come_to_the_front();
+  one.held(0, 1h);
+  EXPECT_EQ(one.says("behind"), "offer,ask");
+  EXPECT_EQ(one.held(1, 1h), "unhear releases,wait 5000");
+  EXPECT_EQ(one.held(0, 1h), "hear releases,ask");
 }
 
 TEST(WaiterLife, TheFirstListensForReleasesAndLooksAgainForWhatItMissed) {

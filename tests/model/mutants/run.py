@@ -33,10 +33,10 @@ import tempfile
 HERE = pathlib.Path(__file__).resolve().parent
 SOURCE = HERE.parents[2]
 MODELS = {  # what each is made of, beside libraries that have no faults
-    "life": ["tests/model/life.cc", "tests/model/timing.cc", "src/run/life.cc", "src/run/watchdog.cc", "src/verbs/lease.cc"],
-    "guards": ["tests/model/guards.cc", "tests/model/guards_steps.cc", "src/run/life.cc", "src/run/watchdog.cc",
-               "src/run/guard_state.cc", "src/run/frontend_life.cc", "src/verbs/lease.cc", "src/verbs/slots.cc"],
-    "deadlock": ["tests/model/deadlock.cc", "src/lock/deadlock.cc", "src/verbs/name.cc", "src/verbs/convention.cc"],
+    "life": ["tests/model/life.cc", "tests/model/timing.cc", "src/run/life.cc", "src/verbs/lease.cc"],
+    "guards": ["tests/model/guards.cc", "tests/model/guards_steps.cc", "src/run/life.cc", "src/run/guard_state.cc",
+               "src/verbs/lease.cc", "src/verbs/mode.cc", "src/verbs/name.cc"],
+    "deadlock": ["tests/model/deadlock.cc", "src/lock/deadlock.cc", "src/verbs/name.cc"],
 }
 COMPILE = [os.environ.get("CXX", "c++"), "-std=gnu++23", "-O1", "-D_GNU_SOURCE"]
 LONGEST = 300  # seconds for one model

@@ -9,9 +9,7 @@ using Kind = lock::Mode::Kind;
 std::vector<Role> several(int number, const Role& role) { return {static_cast<std::size_t>(number), role}; }
 
 // Some of two slots with names.
-lock::Mode pool_for(int taken, bool backfill = false) {
-  return {.kind = Kind::slots, .slots = 2, .taken = taken, .backfill = backfill, .resources = {"a", "b"}};
-}
+lock::Mode pool_for(int taken) { return {.kind = Kind::slots, .slots = 2, .taken = taken, .resources = {"a", "b"}}; }
 
 }  // namespace
 
@@ -28,10 +26,6 @@ const std::vector<Configuration>& configurations() {
        .ticks = 3,
        .faults = 1},
       {.name = "pool-pair", .clients = {{.mode = pool_for(1)}, {.mode = pool_for(2)}}, .ticks = 4, .faults = 2},
-      {.name = "backfill",
-       .clients = {{.mode = pool_for(1)}, {.mode = pool_for(1, true)}, {.mode = pool_for(2)}},
-       .ticks = 2,
-       .faults = 1},
       {.name = "string", .clients = several(3, {.mode = {Kind::set}}), .ticks = 3, .faults = 1},
       {.name = "mixed", .clients = {plain, plain, java}, .ticks = 3, .faults = 1},
       {.name = "jobs", .clients = several(2, plain), .ticks = 3, .attempts = 2, .faults = 1},
@@ -61,6 +55,14 @@ const std::vector<Configuration>& configurations() {
        .losses = 1,
        .copies = true,
        .guarded = true},
+      {.name = "guarded-sentinels",
+       .clients = {plain, longer},
+       .ticks = 3,
+       .faults = 0,
+       .losses = 1,
+       .copies = true,
+       .guarded = true,
+       .sentinels = true},
       // What the guard cannot know: a lease that was longer than all before, and was forgotten together with its
       // record.
       {.name = "guarded-longer",

@@ -24,12 +24,13 @@ struct Role {
 struct Configuration {
   std::string name;
   std::vector<Role> clients;
-  int ticks = 5;         // how often time advances
-  int attempts = 1;      // of each client
-  int faults = 2;        // in one run
-  int losses = 0;        // how often the server loses what it knew
-  bool copies = false;   // it may get back what it knew at some moment; otherwise it forgets everything
-  bool guarded = false;  // the scripts refuse newcomers on a server whose data is new
+  int ticks = 5;           // how often time advances
+  int attempts = 1;        // of each client
+  int faults = 2;          // in one run
+  int losses = 0;          // how often the server loses what it knew
+  bool copies = false;     // it may get back what it knew at some moment; otherwise it forgets everything
+  bool guarded = false;    // the scripts refuse newcomers on a server whose data is new
+  bool sentinels = false;  // and are told since when no replication has replaced the data
   // A violation is expected, and the run fails without one: it shows that the search can find it.
   const char* expected = nullptr;
 

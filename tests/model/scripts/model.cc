@@ -206,15 +206,16 @@ void Model::lose(const State& state, const Visit& visit) {
     next.copy = state.database;
     show(next, {"a replica has received everything so far"}, visit);
   }
-  enum class Way { promoted, restarted, flushed };
+  enum class Way { promoted, replaced, restarted, flushed };
   const auto become = [&](Database database, Way way, const char* what) {
     const Database& before = server_.at(state.database);
     const bool same = way == Way::flushed;
     database.now = before.now + 1;  // it takes a moment, so that tokens can grow
-    database.run = before.run + !same;
+    database.run = before.run + (way == Way::promoted || way == Way::restarted);
     database.life = before.life + !same;
     database.life_before = way == Way::promoted ? before.life : same ? before.life_before : 0;
     database.started = way == Way::restarted ? before.now : before.started;
+    database.linked = same ? before.linked : before.now;
     database.remove_expired();
     next = state;
     ++next.losses;
@@ -229,6 +230,8 @@ void Model::lose(const State& state, const Visit& visit) {
   };
   if (state.copied) {
     become(server_.at(state.copy), Way::promoted, "that replica takes over");
+    become(server_.at(state.copy), Way::replaced,
+           "the server gets the data of that moment as a replica, and serves again");
     become(server_.at(state.copy), Way::restarted, "the server starts again with the data of that moment");
   }
   if (configuration_.copies) return;
@@ -365,7 +368,6 @@ void Model::note_loss(const State& state, int number, Ask ask, const Outcome& ou
   const Client& client = state.clients[static_cast<std::size_t>(number)];
   const Word right = is_renewal(ask) ? Word::renewed : Word::released;
   if (outcome.word == right || client.forced || state.losses > 0) return;
-  if (outcome.word == Word::over && configuration_.clients[static_cast<std::size_t>(number)].mode.backfill) return;
   if (!complaint_.empty() || (!client.given_back && !in_time(state, number))) return;
   complaint_ = std::string("a lock that is held was lost, says the server: ") + name_of(outcome.word);
 }
@@ -376,8 +378,7 @@ void Model::hear(State& state, int number, Ask ask, const Outcome& outcome) {
   if (is_acquire(ask)) return hear_acquired(state, number, outcome);
   if (is_renewal(ask)) {
     if (outcome.word == Word::renewed) client.sent = std::max(client.sent, client.asked);
-    if (outcome.word == Word::free || outcome.word == Word::other_owner || outcome.word == Word::over)
-      client.stage = Stage::lost;
+    if (outcome.word == Word::free || outcome.word == Word::other_owner) client.stage = Stage::lost;
     return;
   }
   client.stage = Stage::gone;
@@ -399,7 +400,7 @@ void Model::hear_acquired(State& state, int number, const Outcome& outcome) {
       client.stage = role.waits ? Stage::waits : Stage::gone;
       client.listens = role.waits;
       client.place = static_cast<std::uint16_t>(outcome.place);
-      client.hears_releases = client.hears_releases || outcome.first || role.java;
+      client.hears_releases = outcome.first || role.java;
       break;
     case Word::again: client.stage = Stage::waits; break;
     case Word::full: client.stage = client.stage == Stage::idle ? Stage::gone : Stage::waits; break;

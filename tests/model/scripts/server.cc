@@ -16,7 +16,7 @@
 
 #include "lua/scripts.h"
 #include "verbs/epoch.h"
-#include "verbs/replies.h"
+#include "verbs/script.h"
 
 namespace rlock::model {
 namespace {
@@ -110,7 +110,6 @@ Word word_of(lock::RenewOutcome outcome) {
     case lock::RenewOutcome::renewed: return Word::renewed;
     case lock::RenewOutcome::free: return Word::free;
     case lock::RenewOutcome::other_owner: return Word::other_owner;
-    case lock::RenewOutcome::over: return Word::over;
     default: return Word::wrong;
   }
 }
@@ -220,8 +219,19 @@ Server::Server(const Configuration& configuration, const std::string& scripts)
   }
 }
 
+// As newcomer_words() of verbs/epoch.h. Every second client has been connected since the search began, and only knows
+// what it was told then; the others ask now.
+std::string Server::guard_words(const Who& who, const Database& database) const {
+  std::string words = lock::guard_words(client_, guard_);
+  if (!configuration_.sentinels) return words;
+  const bool early = who.client % 2 == 0;
+  const Database began{};
+  const long long since = early ? began.linked : database.linked;
+  return words + " " + std::to_string(database.now - since) + " " + life_named(early ? began.life : database.life);
+}
+
 // The words of EVAL, by the code that rlock uses.
-std::vector<std::string> Server::words_of(const Request& request) {
+std::vector<std::string> Server::words_of(const Request& request, const Database& database) {
   const Role& role = configuration_.clients[static_cast<std::size_t>(request.who.client)];
   const lock::OwnerId owner = owner_id(request.who, role);
   const milliseconds lease = lease_of(configuration_, request.who.client);
@@ -237,7 +247,7 @@ std::vector<std::string> Server::words_of(const Request& request) {
         acquire.queueing = {.place = places_[request.place], .priority = role.priority, .replace = role.replaces};
       }
       if (role.once) acquire.once = kOnce;
-      return as_strings(lock::acquire_call(client_, acquire, lock::guard_words(client_, guard_), {}));
+      return as_strings(lock::acquire_call(client_, acquire, guard_words(request.who, database), {}));
     }
     case Ask::renew: {
       const lock::Hold hold{lock_, owner, owner.first_hold(), "", lease, {}};
@@ -246,7 +256,9 @@ std::vector<std::string> Server::words_of(const Request& request) {
     case Ask::java_take: return java_words(kJavaTakes, owner.text());
     case Ask::java_renew: return java_words(kJavaRenews, owner.text());
     case Ask::java_unlock: return java_words(kJavaUnlocks, owner.text());
-    case Ask::force: return as_strings(lock::force_unlock_call(client_, lock_, owner, nullptr, {}));
+    case Ask::force:
+      return as_strings(
+          lock::force_unlock_call(client_, lock_, {.owner = owner.text(), .mode = "", .holds = 1000}, "", nullptr, {}));
     default: {
       const lock::HistoryNote note{.success = lock::Success{kOnce, kRememberSuccess, {}}};
       const lock::ReleaseRequest release{.lock = lock_,
@@ -283,7 +295,7 @@ const Outcome& Server::execute(DatabaseId database, const Request& request, cons
 
 Server::Remembered Server::executed(DatabaseId before, const Request& request, const Listening& listening, bool full) {
   ++executions_;
-  const std::vector<std::string> words = words_of(request);
+  const std::vector<std::string> words = words_of(request, databases_[before].database);
   const auto keys = words.begin() + 3, arguments = keys + std::stoi(words[2]);
   Database database = databases_[before].database;
   Ears ears(name_, lock_, listening);
@@ -346,7 +358,6 @@ void Server::compare(const Facts& before, const Facts& after, const Request& req
     const bool had_it = before.ends[i] != 0 && before.attempts[i] == after.attempts[i];
     if (after.ends[i] == 0 || had_it || configuration_.clients[i].java) continue;
     if (after.token <= before.token) outcome.complaint = number_of("a grant without a new token");
-    if (may_pass(i, before, databases_[outcome.database].database.now)) continue;
     const double place = place_of({static_cast<int>(i), after.attempts[i]}, before, request);
     for (const Waiting& waiting : before.queue) {
       if (waiting.place >= place) break;
@@ -356,18 +367,6 @@ void Server::compare(const Facts& before, const Facts& after, const Request& req
       if (!has_it) outcome.overtaken[client] = static_cast<std::uint8_t>(waiting.who.attempt + 1);
     }
   }
-}
-
-// Whether it may go ahead of the first waiter, because that one could not have its slots anyway.
-bool Server::may_pass(std::size_t client, const Facts& before, long long now) const {
-  const lock::Mode& mode = configuration_.clients[client].mode;
-  const auto first = std::ranges::find(before.queue, true, &Waiting::alive);
-  if (!mode.backfill || first == before.queue.end()) return false;
-  int free = mode.slots;
-  for (std::size_t i = 0; i < configuration_.clients.size(); ++i) {
-    if (before.ends[i] > now) free -= before.slots[i];
-  }
-  return free < configuration_.clients[static_cast<std::size_t>(first->who.client)].mode.taken;
 }
 
 // In the queue, or the one that a waiter keeps after it has been given the lock and was late.
@@ -528,7 +527,8 @@ Hash Server::hash_of_value(const Value& value, std::size_t renaming) const {
 }
 
 Hash Server::hash_of_database(const Database& database, std::size_t renaming) {
-  const long long facts[] = {database.now, database.started, database.run, database.life, database.life_before};
+  const long long facts[] = {database.now,  database.started,     database.run,
+                             database.life, database.life_before, database.linked};
   Hash sum = hash_of(facts, sizeof facts);
   for (const Entry& entry : database.entries) {
     const struct {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // The server of the model: it executes the requests of clients by the scripts that rlock ships, with the keys and
-// arguments of src/verbs/script.cc, and reads the replies with src/verbs/replies.cc.
+// arguments of src/verbs/script.cc, and reads the replies with it.
 //
 // Different orders of events often ask the same of the same database, so each database has a number, and what a request
 // does to it is remembered.
@@ -83,7 +83,6 @@ enum class Word : std::uint8_t {
   released,
   free,
   other_owner,
-  over,
   succeeded,
   full,   // the server is out of memory
   wrong,  // anything else
@@ -159,7 +158,8 @@ class Server {
     bool fits(const Listening& other, bool is_full) const;
   };
   std::vector<std::string> java_words(const char* script, const std::string& owner) const;
-  std::vector<std::string> words_of(const Request& request);
+  std::string guard_words(const Who& who, const Database& database) const;
+  std::vector<std::string> words_of(const Request& request, const Database& database);
   Remembered executed(DatabaseId database, const Request& request, const Listening& listening, bool full);
   void read(const Reply& reply, const Request& request, Outcome& outcome);
   Facts facts_of(const Database& database);
@@ -167,7 +167,6 @@ class Server {
   void add_queue(const Database& database, Facts& facts) const;
   std::string complaint_about(const Database& database, const Facts& facts) const;
   void compare(const Facts& before, const Facts& after, const Request& request, Outcome& outcome);
-  bool may_pass(std::size_t client, const Facts& before, long long now) const;
   double place_of(const Who& who, const Facts& facts, const Request& request) const;
   Hash hash_of_value(const Value& value, std::size_t renaming) const;
   const Hash& hash_of_key(KeyId key, std::size_t renaming);

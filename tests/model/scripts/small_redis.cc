@@ -10,6 +10,11 @@
 #include <unordered_map>
 
 namespace rlock::model {
+
+std::string life_named(int number) {
+  return number == 0 ? std::string(40, '0') : std::string(36, 'b') + std::to_string(1000 + number);
+}
+
 namespace {
 
 using Words = std::vector<std::string>;
@@ -529,18 +534,15 @@ Reply time(Session& session, const Words&) {
 
 Reply info(Session& session, const Words& words) {
   const Database& database = session.database();
-  const auto id = [](char kind, int number) {
-    return number == 0 ? std::string(40, '0') : std::string(36, kind) + std::to_string(1000 + number);
-  };
   const std::string section = words.size() > 1 ? lower(words[1]) : "";
   if (section == "server") {
-    return text("# Server\r\nredis_version:7.0.15\r\nrun_id:" + id('a', database.run) +
-                "\r\ntcp_port:6379\r\nuptime_in_seconds:" + std::to_string((database.now - database.started) / 1000) +
-                "\r\n");
+    return text(
+        "# Server\r\nredis_version:7.0.15\r\nrun_id:" + std::string(36, 'a') + std::to_string(1000 + database.run) +
+        "\r\ntcp_port:6379\r\nuptime_in_seconds:" + std::to_string((database.now - database.started) / 1000) + "\r\n");
   }
   if (section == "replication") {
-    return text("# Replication\r\nrole:master\r\nmaster_replid:" + id('b', database.life) +
-                "\r\nmaster_replid2:" + id('b', database.life_before) + "\r\n");
+    return text("# Replication\r\nrole:master\r\nmaster_replid:" + life_named(database.life) +
+                "\r\nmaster_replid2:" + life_named(database.life_before) + "\r\n");
   }
   return text("");
 }

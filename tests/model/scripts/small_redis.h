@@ -42,12 +42,16 @@ struct Entry {
   std::shared_ptr<const Value> value;
 };
 
+// The master_replid of that number.
+std::string life_named(int number);
+
 // What a server is, and what it knows.
 struct Database {
   long long now = 0;             // ms since 1970
   long long started = 0;         // ms since 1970
   int run = 1, life = 1;         // which run_id and which master_replid it has
   int life_before = 0;           // the master_replid of the master that it has replaced; 0: none
+  long long linked = 0;          // since when a replica has been connected, ms since 1970
   std::vector<Entry> entries{};  // sorted by key
 
   const Entry* find(KeyId key) const;

@@ -1,0 +1,187 @@
+// SPDX-License-Identifier: MIT
+#include "run/job.h"
+
+#include "base/log.h"
+#include "base/text.h"
+
+namespace rlock::run {
+namespace {
+
+using Released = lock::ReleaseOutcome;
+
+// For those who have lost the lock or do not need it any longer.
+milliseconds briefly(const Job& job) { return std::min<milliseconds>(job.exchange, 1s); }
+
+bool was_ours(Released outcome) { return outcome == Released::released || outcome == Released::kept; }
+
+// For the history. `hold` is holds[index] with its token.
+lock::HistoryNote note_of(const Job& job, const lock::Hold& hold, std::size_t index, const Outcome& outcome) {
+  const TimePoint begun = outcome.begun.value_or(BootClock::now());
+  lock::PastHold past = past_of(job.holds, index, *job.in_history, begun, outcome.loss, word(outcome.end.kind));
+  past.token = hold.token;
+  past.slots = hold.slots;
+  past.waited = std::chrono::duration_cast<milliseconds>(std::max(begun, job.asked_at) - job.asked_at);
+  past.leftovers = outcome.left_behind;
+  if (job.success) past.once = job.success->once.key;
+  if (outcome.end.kind == JobEnd::Kind::exited || outcome.end.kind == JobEnd::Kind::signalled) {
+    past.value = outcome.end.value;
+  }
+  return lock::note_of(past);
+}
+
+// For a lock that was still ours or has just run out.
+void report_release(const Job& job, std::size_t hold, const lock::Released& released, milliseconds keep,
+                    bool to_remember) {
+  const std::string which = job.holds[hold].name().display() + ": ";
+  const Released outcome = released.outcome;
+  const bool kept = outcome == Released::kept;
+  const bool left_to_owner = released.holds_left > 0 && job.borrowed == Job::Borrowed::kept;
+  if (left_to_owner) {
+    log::debug(which + "left to its owner");
+  } else if (kept || outcome == Released::released) {
+    log::debug(which + (kept ? "kept for another " + rough_duration(keep) + ", the minimum" : "released"),
+               {"released", job.holds[hold].name().text()});
+  } else {
+    log::warning(which +
+                 "the server answered the release only when the lease had run out; nobody else has had the lock since");
+  }
+  // The next job will run it again, which the user must know, even with -q.
+  if (to_remember && !released.remembered) {
+    log::error(which + "the command has succeeded, but that is not remembered" +
+               (released.forgotten.empty() ? "" : ": " + escaped(released.forgotten, 200)) +
+               "; the next job will run it again");
+  }
+  LockEvent event{LockEvent::Kind::released, "", hold, kept ? keep : 0ms};
+  if (left_to_owner) event.free_in.reset();
+  if (to_remember) event.remembered = released.remembered;
+  job.report(event);
+}
+
+// What is recorded with the release of holds[index]; none: nothing.
+std::optional<lock::HistoryNote> note_for(const Job& job, const lock::Hold& hold, std::size_t index,
+                                          const Outcome& outcome) {
+  const bool to_remember = job.success && !(outcome.succeeded() && outcome.told_to_stop);
+  if (!job.in_history && !to_remember) return {};
+  lock::HistoryNote note;
+  if (job.in_history) note = note_of(job, hold, index, outcome);
+  if (to_remember) {
+    note.success = job.success;
+    note.success->status = outcome.status();
+  }
+  return note;
+}
+
+// Ends the job's hold of a lock that its owner has acquired before, and that one's own, or extends it. `taken_away`:
+// somebody has asked for the lock.
+Result<lock::Released> give_back_borrowed(const JobContext& context, const lock::Hold& hold, const Until& end,
+                                          const lock::HistoryNote* note, bool taken_away) {
+  const auto& [job, client, signals, shared] = context;
+  const bool keeps = job.borrowed == Job::Borrowed::kept && !taken_away;
+  if (keeps) {
+    // Also if this fails, the lease that is left stays.
+    const auto renewed = client->renew(hold.lock, hold.owner, job.left_to_owner, end);
+    if (!renewed) log::warning(hold.name().display() + ": the lease was not extended: " + renewed.error().message);
+  }
+  auto released = RLOCK_TRY(client->release(hold, end, {}, keeps ? note : nullptr));
+  if (keeps) return released;
+  if (!was_ours(released.outcome) || released.holds_left == 0) return client->release(hold, end, {}, note);
+  return client->release(lock::ReleaseRequest{hold.lock, hold.owner, hold.owner.first_hold(), {}, note, hold.lease},
+                         end);
+}
+
+// Returns how the lock turns out to have been lost; none: it was not.
+std::optional<std::string> give_one_back(const JobContext& context, std::size_t hold, const Until& end,
+                                         const Outcome& outcome) {
+  const auto& [job, client, signals, shared] = context;
+  const bool known_as_lost = outcome.loss && outcome.loss->concerns(hold);
+  // If gone, the release is sent only for the history, and because several slots are lost if one of them is.
+  const bool gone = known_as_lost && !outcome.loss->ours;
+  if (gone && !job.in_history && job.holds[hold].owner.slots() == 1) return std::nullopt;
+  const Deadlines deadlines(job.timing, shared.promise());
+  const milliseconds keep = until(outcome.keep_until);
+  lock::Hold given_back = job.holds[hold];
+  given_back.token = shared.token(hold);  // these were unknown when we were forked
+  given_back.slots = shared.slots(hold);
+  const auto note = note_for(job, given_back, hold, outcome);
+  const bool to_remember = note && note->success && note->success->status == 0;
+  const lock::HistoryNote* recorded = note ? &*note : nullptr;
+  const auto released = job.borrowed == Job::Borrowed::no
+                            ? client->release(given_back, end, keep, recorded)
+                            : give_back_borrowed(context, given_back, end, recorded, known_as_lost);
+  if (gone) return std::nullopt;
+  const std::string which = given_back.name().display() + ": ";
+  if (!released) {
+    log::warning(which + "the lock could not be released: " + released.error().message + "; it is free in " +
+                 rough_duration(until(deadlines.runs_out_at(job.min_hold))) + " at the latest" +
+                 (to_remember ? ", and it is unknown whether the success is remembered" : ""));
+    return std::nullopt;
+  }
+  if (!released->unsure.empty()) log::warning(which + released->unsure);
+  warn_of_trouble(which + "released, but ", *released);
+  if (known_as_lost && !was_ours(released->outcome)) return std::nullopt;
+  if (!lock::lasted(given_back, *released, deadlines.ends_at(), BootClock::now())) {
+    const std::string meanwhile = " while the command ran";
+    return released->by.empty() ? "the lock was lost" + meanwhile
+                                : released->by + " has taken the lock away" + meanwhile;
+  }
+  report_release(job, hold, *released, keep, to_remember);
+  return std::nullopt;
+}
+
+}  // namespace
+
+lock::PastHold past_of(std::span<const lock::Hold> holds, std::size_t index, const lock::HolderInfo& who,
+                       TimePoint since, const std::optional<Loss>& loss, std::string_view end) {
+  lock::PastHold past = lock::past_of(holds[index], who);
+  past.held = std::chrono::duration_cast<milliseconds>(BootClock::now() - since);
+  const bool lost = loss && loss->concerns(index);
+  past.end = lost ? word(JobEnd::Kind::lost) : loss ? "stopped" : end;
+  if (lost) past.by = loss->by;
+  if (lost && past.by.empty()) past.why = loss->why;
+  if (loss && !lost) past.why = holds[*loss->hold].name().display() + ": " + loss->why;
+  return past;
+}
+
+void release_all(lock::Servers& client, const Job& job, bool seen) {
+  for (std::size_t i = 0; i < job.holds.size(); ++i) {
+    const auto released = client->release(job.holds[i], Until{}.at_most(seen ? job.exchange : briefly(job)));
+    if (!seen) {
+      if (!released) log::debug(released.error().message);
+    } else if (!released) {
+      log::warning(released.error().message + "; the lock stays held until its lease runs out");
+    } else if (released->outcome == Released::released) {
+      job.report({LockEvent::Kind::released, "", i, 0ms});
+    } else {
+      job.report({LockEvent::Kind::lost, "the lock was lost before the command was started", i, 0ms});
+    }
+  }
+}
+
+void report_loss(const Job& job, GuardState& shared, const Loss& loss, const std::string& what) {
+  shared.set_why(loss.why);
+  const bool one = loss.hold || job.holds.size() == 1;
+  log::error(what, {"lost", one ? std::string_view(job.holds[loss.hold.value_or(0)].name().text()) : ""});
+  for (std::size_t i = 0; i < job.holds.size(); ++i) {
+    if (loss.concerns(i)) job.report({LockEvent::Kind::lost, loss.why, i, 0ms});
+  }
+}
+
+std::optional<Loss> give_back(const JobContext& context, const Outcome& outcome) {
+  const Job& job = context.job;
+  if (job.success && outcome.succeeded() && outcome.told_to_stop) {
+    log::error(job.name() +
+               ": the command exited with 0 after it was told to stop, which does not count as a success; "
+               "the next job will run it again");
+  }
+  const Until end = Until{}.at_most(outcome.loss ? briefly(job) : job.exchange);
+  std::optional<Loss> found;
+  for (std::size_t hold = 0; hold < job.holds.size(); ++hold) {
+    const auto how = give_one_back(context, hold, end, outcome);
+    if (!how) continue;
+    found = Loss{*how + ", but that was noticed only after it ended", hold, false, {}};
+    report_loss(job, context.shared, *found, job.holds[hold].name().display() + ": " + found->why);
+  }
+  return found;
+}
+
+}  // namespace rlock::run

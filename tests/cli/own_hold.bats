@@ -1,0 +1,100 @@
+#!/usr/bin/env bats
+# A job that would wait for a hold of its own: for a job that it runs under, or for what its shell has acquired.
+
+load ../lib/common
+
+setup() {
+  redis_start srv --unixsocketperm 777
+  RLOCK_URL=$(redis_url srv)
+  export RLOCK_URL
+  cd "$BATS_TEST_TMPDIR" || return
+}
+teardown() {
+  end_mine_wholly "${job:-}"
+  assert_clean srv
+  redis_stop srv
+}
+
+# Like sudo, which removes the variables of rlock. The server is known otherwise, as by a configuration file.
+clean() { env -i PATH="$PATH" RLOCK_URL="$RLOCK_URL" "$@"; }
+export -f clean
+waits() { [[ $(redis srv zcard "rlock:queue:{$1}") == 1 ]]; }
+
+@test "below a job that has the lock, without RLOCK_HELD: it ends with 75, and says what to pass on" {
+  local form
+  for form in 'clean "$RLOCK"' 'bash -c '\''"$@"; exit'\'' - env -u RLOCK_HELD "$RLOCK"'; do
+    run -75 --separate-stderr rlock run deploy -- bash -c "$form"' run -q deploy --status-fd 5 -- touch ran 5>events'
+    [[ $stderr =~ 'rlock: deploy: not acquired: deadlock: this runs under pid '[0-9]+', which holds it; '.*'sudo --preserve-env=RLOCK_HELD' && ! -e ran ]]
+    grep -q '"result":"not-acquired","status":75,"why":"deadlock: this runs under pid ' events
+  done
+  owner=$(rlock acquire --lease 1m deploy)
+  run -75 --separate-stderr rlock run --owner "$owner" --release deploy -- bash -c 'clean "$RLOCK" run deploy -- touch ran'
+  [[ $stderr == *'deploy: not acquired: deadlock: this runs under '* && ! -e ran ]]
+  run -75 --separate-stderr rlock run -s deploy -- bash -c 'clean "$RLOCK" acquire -E 0 --lease 1m -x deploy'
+  [[ $stderr == *'deploy: not acquired: deadlock: this runs under '* ]]
+}
+
+@test "below a job that has the lock, as another user" {
+  chmod 711 "$BATS_RUN_TMPDIR" "$BATS_RUN_TMPDIR/test" "$BATS_TEST_TMPDIR" "$srv_dir" 2>/dev/null || true
+  needs_nobody
+  run -75 --separate-stderr rlock run deploy -- bash -c 'clean "${@:2}" "$RLOCK" run deploy -- touch "$1"' - "$PWD/ran" \
+    setpriv --reuid=65534 --regid=65534 --clear-groups env
+  [[ $stderr == *'deploy: not acquired: deadlock: this runs under '* ]]
+}
+
+@test "not if the outer job may end first, if it has another lock, or if it has one of several slots" {
+  "$RLOCK" run --leftovers ignore deploy -- bash -c 'clean "$RLOCK" run deploy -- touch ran 2>err & read -r <go' 3>&- &
+  job=$!
+  mkfifo go
+  wait_until waits deploy
+  echo >go
+  wait_until test -e ran
+  rlock run other -- bash -c 'clean "$RLOCK" run deploy -- true'
+  owner=$(rlock acquire --slots 2 --lease 10m pool)
+  "$RLOCK" run --slots 2 pool -- bash -c 'clean "$RLOCK" run --slots 2 pool -- touch ran-pool' 3>&- &
+  job=$!
+  wait_until waits pool
+  rlock release --owner "$owner" pool
+  wait "$job"
+  [[ -e ran-pool ]]
+}
+
+@test "with --deadlock wait it warns, and waits" {
+  rlock run deploy -- bash -c 'clean "$RLOCK" run --deadlock wait deploy -- true 2>err &
+    until grep -q "this runs under" err; do sleep 0.02; done; [[ $(redis-cli -s "$srv_sock" zcard "rlock:queue:{deploy}") == 1 ]]'
+  [[ $(<err) == 'rlock: warning: deploy: this runs under '* ]]
+}
+
+@test "RLOCK_OWNER holds it: the command belongs under that hold" {
+  RLOCK_OWNER=$(rlock acquire --lease 10m deploy)
+  export RLOCK_OWNER
+  run -75 --separate-stderr rlock run -E 0 deploy -- touch ran
+  [[ ! -e ran && $stderr == 'rlock: deploy: not acquired: deadlock: RLOCK_OWNER holds it: run the command under that hold with rlock run --owner "$RLOCK_OWNER" deploy'* ]]
+  run -75 --separate-stderr rlock run -w 2m deploy -- touch ran
+  [[ ! -e ran && $stderr == *'RLOCK_OWNER holds it'* ]]
+  run -0 rlock run --owner "$RLOCK_OWNER" deploy -- true
+  # If nobody renews it, it ends within this time.
+  redis srv pexpire deploy 1000 >/dev/null
+  rlock run -w 2m deploy -- touch ran
+  [[ -e ran ]]
+}
+
+@test "RLOCK_OWNER holds it as long as this shell lives" {
+  RLOCK_OWNER=$(rlock acquire --lease 30s --for-pid $$ deploy)
+  export RLOCK_OWNER
+  run -75 --separate-stderr rlock run -w 2m deploy -- touch ran
+  [[ ! -e ran && $stderr == *"deadlock: RLOCK_OWNER holds it until pid $$ ends, and this runs under it: run the command without rlock"* ]]
+  rlock release deploy
+}
+
+@test "RLOCK_OWNER holds another lock" {
+  RLOCK_OWNER=$(rlock acquire --lease 10m other)
+  export RLOCK_OWNER
+  owner=$(rlock acquire --lease 10m deploy)
+  "$RLOCK" run deploy -- touch ran 3>&- &
+  job=$!
+  wait_until waits deploy
+  rlock release --owner "$owner" deploy
+  wait "$job"
+  rlock release other
+}
