@@ -64,6 +64,7 @@ wait_until() {
     waits_for=$((${EPOCHREALTIME/[.,]/} - waits_since))
     ((waits_for < ${WAIT_SECONDS:-60} * 1000000)) || {
       echo "waited without success for: $*" >&2
+      tail -n 5 -- "${BATS_TEST_TMPDIR:-.}"/*err* >&2 2>/dev/null || true # what the programs have said meanwhile
       return 1
     }
     waits_pause=$((waits_for / 12))
