@@ -1,68 +1,51 @@
 # cmake -DOUT=dir -P embed.cmake
-# Writes each verb for each layout as the server gets it, dir/<verb>_<layout>.lua; dir/scripts.h, a table of all of them; and
-# dir/timing.h, the constants of part/timing.lua. Removes comments.
-#
-#   --- include part/queue           is replaced by that file, once. `layout` is the file of the layout
-#   --- if plain string … --- end    is kept for these layouts or verbs; --- unless plain … --- end for the others
+# Joins the files of this folder, in the order of their numbers, to the script as a server gets it, dir/script.lua: without
+# comments and indentation. For C++, dir/script.h: the script and its SHA1; and dir/names.h: what 01_request.lua lists, times,
+# the names of fields, and companions.
 cmake_minimum_required(VERSION 3.25)
-set(LAYOUTS plain read_write semaphore string)
-set(VERBS acquire renew release force_unlock inspect raise)
-set(LUA "${CMAKE_CURRENT_LIST_DIR}")
-
-function(script verb layout out)
-  file(READ "${LUA}/verb/${verb}.lua" text)
-  while(text MATCHES "--- (include|if|unless) ([a-z_/ ]+)\n")
-    set(word "${CMAKE_MATCH_1}")
-    string(REPLACE " " ";" names "${CMAKE_MATCH_2}")
-    string(FIND "${text}" "${CMAKE_MATCH_0}" start)
-    string(LENGTH "${CMAKE_MATCH_0}" length)
-    string(SUBSTRING "${text}" 0 ${start} before)
-    math(EXPR start "${start} + ${length}")
-    set(block "")
-    if(word STREQUAL "include")
-      string(REGEX REPLACE "^layout$" "layout/${layout}" part "${names}")
-      if(NOT part IN_LIST seen)
-        list(APPEND seen "${part}")
-        file(READ "${LUA}/${part}.lua" block)
-      endif()
-    else()
-      string(SUBSTRING "${text}" ${start} -1 after)
-      string(FIND "${after}" "--- end\n" end)
-      set(fitting unless)
-      if(verb IN_LIST names OR layout IN_LIST names)
-        set(fitting if)
-      endif()
-      if(word STREQUAL fitting)
-        string(SUBSTRING "${after}" 0 ${end} block)
-      endif()
-      math(EXPR start "${start} + ${end} + 8")
-    endif()
-    string(SUBSTRING "${text}" ${start} -1 after)
-    set(text "${before}${block}${after}")
-  endwhile()
-  string(REGEX REPLACE "\n *--[^\n]*" "" text "\n${text}")
-  string(REGEX REPLACE "  --[^\n]*" "" text "${text}")
-  string(REGEX REPLACE "\n\n+" "\n\n" text "${text}")
-  # Dragonfly must be told that scripts find the keys of other holders and waiters themselves.
-  string(REGEX REPLACE "^\n+" "--!df flags=allow-undeclared-keys\n" text "${text}")
-  set(${out} "${text}" PARENT_SCOPE)
-endfunction()
-
-file(STRINGS "${LUA}/part/timing.lua" times REGEX "^local k")
-list(TRANSFORM times REPLACE "local (k[A-Za-z]+) = ([0-9]+)" "inline constexpr std::chrono::milliseconds \\1{\\2}")
-list(JOIN times ";\n" times)
-file(WRITE "${OUT}/timing.h" "#pragma once\n#include <chrono>\nnamespace rlock::lua {\n${times};\n}\n")
-
-list(LENGTH LAYOUTS layouts)
-set(header "struct Script {\n  std::string_view text, sha1;\n};\ninline constexpr Script kScripts[][${layouts}] = {\n")
-foreach(verb ${VERBS})
-  string(APPEND header "{\n")
-  foreach(layout ${LAYOUTS})
-    script(${verb} ${layout} text)
-    file(WRITE "${OUT}/${verb}_${layout}.lua" "${text}")
-    string(SHA1 sha1 "${text}")
-    string(APPEND header "{R\"LUA(${text})LUA\"sv, \"${sha1}\"},\n")
-  endforeach()
-  string(APPEND header "},\n")
+file(GLOB files "${CMAKE_CURRENT_LIST_DIR}/[0-9]*.lua")
+list(SORT files)
+set(text "\n")
+foreach(file ${files})
+  file(READ "${file}" one)
+  string(APPEND text "${one}")
 endforeach()
-file(WRITE "${OUT}/scripts.h" "#pragma once\n#include <string_view>\nnamespace rlock::lua {\nusing std::operator\"\"sv;\n${header}};\n}\n")
+
+string(REGEX MATCHALL "\nlocal k[A-Za-z]+ = '[a-z_:]+:' +-- [a-z-]+:" lines "${text}")
+string(REGEX REPLACE "\nlocal k[A-Za-z]+ = '([a-z_:]+):' +-- ([a-z-]+):" "{\"\\1\", \"\\2\"}," companions "${lines}")
+string(REPLACE ";" " " companions "${companions}")
+string(REPLACE "\"-\"" "\"\"" companions "${companions}")
+
+string(REGEX MATCH "names of all fields[^:]*:\n([a-z_\n -]+)\n\n" names "${text}")
+string(REGEX MATCHALL "[a-z_]+" names "${CMAKE_MATCH_1}")
+list(TRANSFORM names REPLACE "(.+)" "inline constexpr std::string_view \\1 = \"\\1\";\n")
+string(REPLACE ";\n;" ";\n" names "${names}")
+
+string(REPLACE "\n" "\n\n" spread "${text}")
+string(REGEX MATCHALL "\nlocal k[A-Za-z]+ = [0-9]+\n" lines "${spread}")
+string(REGEX REPLACE "\nlocal (k[A-Za-z]+) = ([0-9]+)\n" "inline constexpr std::chrono::milliseconds \\1{\\2};" times "${lines}")
+string(REPLACE ";;" ";\n" times "${times}")
+
+string(REGEX REPLACE "\n *--[^\n]*" "" text "${text}")
+string(REGEX REPLACE "  +--[^\n]*" "" text "${text}")
+string(REGEX REPLACE "\n[\n ]*" "\n" text "${text}")
+# Dragonfly must be told that scripts find the keys of other holders and waiters themselves.
+string(REGEX REPLACE "^\n" "--!df flags=allow-undeclared-keys\n" text "${text}")
+file(WRITE "${OUT}/script.lua" "${text}")
+string(SHA1 sha1 "${text}")
+file(WRITE "${OUT}/script.h" "#pragma once
+#include <string_view>
+namespace rlock::lua {
+inline constexpr std::string_view kScript = R\"LUA(${text})LUA\", kSha1 = \"${sha1}\";
+}
+")
+file(WRITE "${OUT}/names.h" "#pragma once
+#include <chrono>
+#include <string_view>
+namespace rlock::lua {
+${times}
+namespace field {
+${names}}
+}
+#define RLOCK_COMPANIONS ${companions}
+")

@@ -302,7 +302,7 @@ Result<std::optional<lock::PastHold>> newest_fine_hold(lock::Servers& servers, c
 // The last success of a job of that name, from what is remembered for --once, and from the history.
 Result<lock::Successes> last_success(lock::Servers& servers, const lock::LockName& name, milliseconds exchange) {
   lock::Successes last = RLOCK_TRY(lock::read_successes(servers, name, exchange));
-  const auto hold = RLOCK_TRY(newest_fine_hold(servers, name, last.now + lock::kAhead, exchange));
+  const auto hold = RLOCK_TRY(newest_fine_hold(servers, name, last.now + lua::kAhead, exchange));
   if (hold && (last.known.empty() || last.known.front().at < hold->ended)) {
     last.known.insert(last.known.begin(), {.at = hold->ended, .who = hold->who});
   }

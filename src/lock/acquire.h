@@ -75,7 +75,7 @@ using OnHeld = std::function<Result<void>(const Acquired&)>;
 
 // Takes the lock, and waits if it is held.
 //
-// A waiter listens on a channel of its own, and joins the queue of the lock (lua/part/queue.lua): a release gives the
+// A waiter listens on a channel of its own, and joins the queue of the lock (lua/08_queue.lua): a release gives the
 // lock to the first waiter. The first waiter also listens on the lock's channel, for releases by other programs. But
 // messages can be lost, and a lease that ends sends none. So the first waiter looks when the holder's lease ends, and
 // at least every five seconds, as does the second one, because the first may have died. The others look every 10 to 35

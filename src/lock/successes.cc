@@ -27,7 +27,7 @@ Result<std::pair<milliseconds, ByKey>> read_one_server(redis::Client& client, co
     for (std::size_t i = 0; i + 1 < words.size(); i += 2) {
       const std::string key = words[i].as_text().substr(0, 513);
       auto success = read_success(key, words[i + 1].as_text());
-      if (success && success->until > now && success->at <= now + kAhead)
+      if (success && success->until > now && success->at <= now + lua::kAhead)
         known.insert_or_assign(key, *std::move(success));
     }
   } while (cursor != "0" && known.size() < kMost);

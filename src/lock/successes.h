@@ -1,14 +1,11 @@
 // SPDX-License-Identifier: MIT
-// What servers remember for --once and --once-per (lua/part/once.lua): who succeeded, and when. Of a quorum, a success
+// What servers remember for --once and --once-per (lua/07_memory.lua): who succeeded, and when. Of a quorum, a success
 // counts if a majority remembers it.
 #pragma once
 
 #include "lock/servers.h"
 
 namespace rlock::lock {
-
-// One that is further in the future does not count (lua/part/base.lua).
-inline constexpr milliseconds kAhead = 1h;
 
 // Errors: those of redis::Client; of a quorum, if no majority answers.
 Result<Successes> read_successes(Servers& servers, const LockName& name, milliseconds exchange);

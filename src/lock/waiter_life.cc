@@ -3,7 +3,7 @@
 
 #include <charconv>
 
-#include "lua/timing.h"
+#include "lua/names.h"
 
 namespace rlock::lock {
 namespace {
@@ -144,7 +144,7 @@ WaiterLife::Actions WaiterLife::hear_less() {
   return less;
 }
 
-// Has a branch for each message of lua/part/queue.lua and of other programs.
+// Has a branch for each message of lua/08_queue.lua and of other programs.
 WaiterLife::Actions WaiterLife::message(const WaiterEvent& event, TimePoint now) {
   const std::string& text = event.text;
   const Actions go_on = {{.kind = Kind::wait, .until = wait_end_}};

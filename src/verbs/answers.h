@@ -25,7 +25,7 @@ struct HolderInfo {
   bool stays = false;
 };
 
-// The texts of HolderInfo, by their names in Redis (lua/part/self.lua, which has the same ones), history and JSON.
+// The texts of HolderInfo, by their names in Redis (lua/07_memory.lua, which has the same ones), history and JSON.
 struct HolderText {
   const char* name;
   std::string HolderInfo::* text;
@@ -72,12 +72,10 @@ struct HolderView {
   Slots slots;                       // of a semaphore
 };
 
-// What is to run only once (lua/part/once.lua).
+// What is to run only once (lua/07_memory.lua).
 struct Once {
   std::string key;      // of a period: "per day", or another one
   long long start = 0;  // of the period, a number that grows with them; 0: it is no period
-
-  std::string text() const { return std::to_string(start) + " " + key; }  // for the scripts
 };
 
 // A success of it that a release records, to be remembered for `lasts`. Or a failure, beside the last success.
@@ -109,7 +107,7 @@ struct Successes {
   milliseconds ago(const PastSuccess& success) const { return std::max<milliseconds>(now - success.at, 0ms); }
 };
 
-// How a request waits in the queue (lua/part/queue.lua).
+// How a request waits in the queue (lua/08_queue.lua).
 struct QueueRequest {
   std::string place;        // from the last reply; empty for a new waiter
   int priority = 0;         // higher ones come first
@@ -207,7 +205,7 @@ struct Renewed {
   std::string unrecorded{};  // why the record of the epoch guard does not have the lease; untrusted; "": it has
 };
 
-// What a release records in the history (lua/part/history.lua).
+// What a release records in the history (lua/07_memory.lua).
 struct HistoryNote {
   std::string total;                // the one to increment: losses, skips, forced; "": none
   std::vector<std::string> fields;  // of the entry, names and values; none: no entry
@@ -308,7 +306,7 @@ struct Forecast {
   static constexpr std::size_t kFewest = 5;
 };
 
-// The spans in what lua/part/history.lua has written, at most 20. Untrusted; anything else in it is ignored.
+// The spans in what lua/07_memory.lua has written, at most 20. Untrusted; anything else in it is ignored.
 std::vector<milliseconds> read_spans(std::string_view text);
 
 // The forecast for a waiter that wants `taken` of `slots`, behind `holder` and `ahead` other waiters (none: unknown),

@@ -4,6 +4,7 @@
 #include "base/clock.h"
 #include "base/secret.h"
 #include "base/text.h"
+#include "lua/names.h"
 
 namespace rlock::lock {
 namespace {
@@ -12,11 +13,10 @@ using redis::Address;
 using redis::Reply;
 
 constexpr std::string_view kData = "data";  // the life of a server whose data outlives its restarts
-constexpr milliseconds kOwnLease = 10min;   // as in lua/part/epoch.lua
 
 bool is_local(const Address& address) { return address.server.kind == redis::Endpoint::Kind::local; }
 
-// "" if it does not say. `recorded`: the life of the record. The rule is outlives_restarts() in lua/part/epoch.lua.
+// "" if it does not say. `recorded`: the life of the record. The rule is held_back() in lua/02_epoch.lua.
 std::string life_of(const redis::Client& client, const Reply& info, const std::string& recorded) {
   const redis::ServerInfo server(info.as_text());
   const bool outlives_restarts = is_local(client.address()) || (recorded == kData && server.number("tcp_port") == 0);
@@ -40,19 +40,17 @@ Guard guard_of(const Address& address, std::optional<bool> wanted) {
   return is_local(address) ? Guard::data : Guard::life;
 }
 
-std::string guard_words(const redis::Client& client, Guard guard) {
-  if (guard == Guard::off) return "";
-  return guard == Guard::data ? std::string(kData) : std::to_string(lag_of(client).count());
-}
+GuardRequest guard_request(const redis::Client& client, Guard guard) { return {.guard = guard, .lag = lag_of(client)}; }
 
-std::string newcomer_words(redis::Client& client, Guard guard, const Until& until) {
-  std::string words = guard_words(client, guard);
-  if (guard != Guard::life) return words;
+GuardRequest newcomer_guard(redis::Client& client, Guard guard, const Until& until) {
+  GuardRequest asked = guard_request(client, guard);
+  if (guard != Guard::life) return asked;
   if (const auto reign = client.reign(until)) {
     const auto age = std::chrono::duration_cast<milliseconds>(BootClock::now() - reign->since);
-    words += " " + std::to_string(std::max(age, 0ms).count()) + " " + reign->replication_id;
+    asked.age = std::max(age, 0ms);
+    asked.life = reign->replication_id;
   }
-  return words;
+  return asked;
 }
 
 std::string life_said_by(const redis::ServerInfo& server) {
@@ -104,7 +102,7 @@ Result<std::optional<Epoch>> read_epoch(redis::Client& client, const Until& unti
   const auto served = *epoch.age - lag_of(client);
   if (served < epoch.forgotten) {
     epoch.back = HeldBack{epoch.forgotten - served, *epoch.age, record.at(2).as_text() == "missing", ""};
-  } else if (served < kOwnLease) {
+  } else if (served < lua::kOwnLease) {
     epoch.at_once = served;
   }
   return epoch;

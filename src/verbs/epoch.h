@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // The epoch guard: a server that may have forgotten grants gives none to newcomers until all of these have run out.
-// lua/part/epoch.lua has the rule and its record; this file asks for the guard, and shows and ends it.
+// lua/02_epoch.lua has the rule and its record; this file asks for the guard, and shows and ends it.
 //
 // A grant that a server has forgotten ends with its lease, so two jobs never hold the lock at once if the server waits
 // for the longest lease first. Redlock's authors propose the same for restarts ("delayed restarts", Redis
@@ -27,10 +27,16 @@ Guard guard_of(const redis::Address& address, std::optional<bool> wanted = {});
 // replication.c). rlock doctor asks for no more than the default.
 inline constexpr milliseconds kReplacedMasterGrants = 12s;
 
-// What tells a script of the guard; "": it is off.
-std::string guard_words(const redis::Client& client, Guard guard);
+// What a request tells the script of the guard (lua/02_epoch.lua).
+struct GuardRequest {
+  Guard guard = Guard::off;
+  milliseconds lag{}, age{};
+  std::string life;  // "": unknown, and so is the age
+};
+
+GuardRequest guard_request(const redis::Client& client, Guard guard);
 // The same for a request for a lock, with what the Sentinels say about the master. Connects to it if necessary.
-std::string newcomer_words(redis::Client& client, Guard guard, const Until& until);
+GuardRequest newcomer_guard(redis::Client& client, Guard guard, const Until& until);
 
 // Why nothing is granted, and for how long, for people.
 std::string why_held_back(const HeldBack& back);

@@ -46,17 +46,9 @@ Layout Mode::layout() const {
   return kLayouts[static_cast<int>(kind)];
 }
 
-std::string Mode::text() const {
-  constexpr const char* kTexts[] = {"", "read", "write", "", "set"};
-  if (kind != Kind::slots) return kTexts[static_cast<int>(kind)];
-  std::string text = std::to_string(slots);
-  if (taken > 1 || !resources.empty()) text += " " + std::to_string(taken);
-  return resources.empty() ? text : text + " from " + joined(resources, ",");
-}
-
 namespace {
 
-// A permit's id is the 32 hexadecimal digits at the start of an owner id of rlock (lua/layout/semaphore.lua); "" for
+// A permit's id is the 32 hexadecimal digits at the start of an owner id of rlock (lua/06_semaphore.lua); "" for
 // other owners.
 std::string permit_of(const std::string& owner) {
   std::string digits;

@@ -6,7 +6,7 @@
 
 namespace rlock::lock {
 
-// How a lock is stored (lua/layout): as one of Redisson's objects, or as SET key value NX PX stores it.
+// How a lock is stored (lua/04_kinds.lua): as one of Redisson's objects, or as SET key value NX PX stores it.
 enum class Layout {
   plain,       // RLock: one owner
   read_write,  // RReadWriteLock: many readers or one writer
@@ -17,7 +17,7 @@ enum class Layout {
 // "plain lock", "read-write lock", "semaphore" or "string lock".
 std::string_view noun(Layout layout);
 
-// What a key holds instead of a lock of the requested kind (lua/part/kind.lua). Untrusted.
+// What a key holds instead of a lock of the requested kind (lua/04_kinds.lua). Untrusted.
 struct OtherKind {
   std::string what;                        // the noun of another kind of lock, the type of the key, or a few words
   bool foreign = false;                    // it is not a lock, and the following members are known:
@@ -44,7 +44,6 @@ struct Mode {
   bool java = false;    // a Java program creates the semaphore, so the key may also look like a counter
 
   Layout layout() const;
-  std::string text() const;  // for scripts
 };
 
 // A name is of one kind at a time.
@@ -59,7 +58,7 @@ struct Lock {
   bool has_one_holder() const { return layout == Layout::plain || layout == Layout::string; }
 };
 
-// Which slots of a semaphore an owner has (lua/part/pool.lua).
+// Which slots of a semaphore an owner has (lua/06_semaphore.lua).
 struct Slots {
   std::vector<int> numbers;            // from 0; none: unknown, or it has none
   std::vector<std::string> resources;  // their names, in the same order, if all of them have one

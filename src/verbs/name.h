@@ -10,10 +10,11 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/text.h"
+#include "lua/names.h"
 
 namespace rlock::lock {
 
-// How a release wakes a library's waiters (lua/part/base.lua).
+// How a release wakes a library's waiters (lua/01_request.lua).
 struct Wakeup {
   enum class Way {
     none,     // they poll
@@ -66,26 +67,8 @@ struct Companion {
   std::string_view type;  // what TYPE says of a key; "channel"; "": only Redisson uses it
 };
 
-// All of them. Rights, type checks and the refusal of names use this list, and tests compare the documents with it.
-inline constexpr Companion kCompanions[] = {
-    {"rlock:holder", "hash"},
-    {"rlock:hold", "hash"},
-    {"rlock:queue", "zset"},
-    {"rlock:waiters", "hash"},
-    {"rlock:history", "stream"},
-    {"rlock:totals", "hash"},
-    {"rlock:once", "hash"},
-    {"rlock:pool", "hash"},
-    {"redisson_lock_token", "string"},
-    {"redisson_lock_queue", "list"},
-    {"redisson_lock_timeout", "zset"},
-    {"redisson_unlock_latch", ""},
-    {"rlock:control", "channel"},
-    {"rlock:grant", "channel"},
-    {"redisson_lock__channel", "channel"},
-    {"redisson_rwlock", "channel"},
-    {"redisson_sc", "channel"},
-};
+// All of them, as lua/01_request.lua lists them. Rights, type checks and the refusal of names use this list, and tests compare the documents with it.
+inline constexpr Companion kCompanions[] = {RLOCK_COMPANIONS};
 
 consteval Companion::Companion(const char* listed)
     : Companion(*std::ranges::find(kCompanions, std::string_view(listed), &Companion::word)) {}
@@ -134,7 +117,7 @@ class LockName {
   // The keys that describe the holders of a shared lock; a holder's id follows.
   std::string hold_key_prefix() const { return companion("rlock:hold") + ":"; }
 
-  // The holds that still need an entry in the history, and the fields of one such entry (lua/part/due.lua).
+  // The holds that still need an entry in the history, and the fields of one such entry (lua/07_memory.lua).
   std::string due_key() const { return companion("rlock:hold") + std::string(kDue); }
   std::string entry_key(const std::string& owner) const { return hold_key_prefix() + owner + ":entry"; }
 
@@ -160,7 +143,7 @@ struct ForPeople {
   bool operator()(const LockName& one, const LockName& other) const { return comes_before(one.text(), other.text()); }
 };
 
-// The most slots that an owner may take (lua/layout/semaphore.lua).
+// The most slots that an owner may take (lua/06_semaphore.lua).
 inline constexpr int kMostTaken = 64;
 
 // The owner of a hold: "<uuid>:<number>", which is the field of the lock's hash, as in Redisson. It is all that a
@@ -171,7 +154,7 @@ class OwnerId {
   static OwnerId fresh();
   // The same, with the prefix that the name's convention expects. `host` is for people.
   static OwnerId fresh_for(const LockName& name, const std::string& host);
-  // For an owner that takes so many slots of a semaphore: if several, the id says how many (lua/layout/semaphore.lua).
+  // For an owner that takes so many slots of a semaphore: if several, the id says how many (lua/06_semaphore.lua).
   static OwnerId fresh_for_slots(int taken);
   // How many that are.
   int slots() const;
@@ -183,7 +166,7 @@ class OwnerId {
   static OwnerId as_stored(std::string text) { return OwnerId(std::move(text)); }
 
   const std::string& text() const { return text_; }
-  // The id of the hold that was granted together with this owner id (lua/verb/acquire.lua).
+  // The id of the hold that was granted together with this owner id (lua/10_acquire.lua).
   std::string first_hold() const { return text_.substr(0, text_.find(':')); }
 
   bool operator==(const OwnerId&) const = default;

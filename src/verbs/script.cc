@@ -2,18 +2,21 @@
 #include "verbs/script.h"
 
 #include "base/text.h"
-#include "lua/scripts.h"
+#include "lua/script.h"
+#include "redis/msgpack.h"
 #include "redis/slot.h"
 #include "verbs/lease.h"
 
 namespace rlock::lock {
 namespace {
 
-using redis::Words;
+namespace f = lua::field;
+using redis::PackedMap, redis::Words;
 
 constexpr std::size_t kLongestField = 512;
 constexpr std::string_view kVerbs[] = {"rlock acquire",      "rlock renew",   "rlock release",
                                        "rlock force-unlock", "rlock inspect", "rlock raise"};
+constexpr std::string_view kLayouts[] = {"plain", "read_write", "semaphore", "string"};
 
 // The server does not know the script that was named, or EVALSHA is forbidden, renamed or unknown, which the error says
 // with its name. Nothing was executed.
@@ -23,45 +26,79 @@ bool wants_the_whole(const Error& error) {
   return error.code == Error::Code::no_script || (refused && (says("evalsha") || says("EVALSHA")));
 }
 
+std::string text_of(milliseconds time) { return std::to_string(time.count()); }
+
 Call begin_call(redis::Client& client, Verb verb, const Lock& lock, const std::string& owner, const Until& until) {
   return Call(verb, lock, owner, client.sharded(lock.name.text(), until));
 }
 
 // The wake-up of other programs' waiters, which only string locks have. In a cluster, a script cannot reach a list in
-// another slot. Its key is not declared, because a user without the right to it must be able to release. `more`: other
-// arguments follow, so these must not be left out.
-void add_wakeup(Call& call, const redis::Client& client, const Lock& lock, bool more) {
-  if (lock.layout != Layout::string) return;
+// another slot. Its key is not declared, because a user without the right to it must be able to release.
+void add_wakeup(PackedMap& request, const redis::Client& client, const Lock& lock) {
   const LockName& name = lock.name;
   const Wakeup& wakeup = name.wakeup();
   const bool away = client.address().slots && redis::slot_of(wakeup.where) != redis::slot_of(name.text());
-  const bool none = wakeup.way == Wakeup::Way::none || (wakeup.way == Wakeup::Way::push && away);
-  if (none && !more) return;
-  call.argument(none ? "" : wakeup.way == Wakeup::Way::push ? "lpush" : "publish");
-  call.argument(wakeup.where).argument(wakeup.what).argument(wakeup.lasts);
+  const bool pushes = wakeup.way == Wakeup::Way::push;
+  if (lock.layout != Layout::string || wakeup.way == Wakeup::Way::none || (pushes && away)) return;
+  PackedMap wake;
+  wake.add(f::way, pushes ? "lpush" : "publish").add(f::where, wakeup.where).add(f::what, wakeup.what);
+  request.add(f::wake, wake.add(f::lasts, text_of(wakeup.lasts)));
 }
 
-// The keys of the totals and of the history are not declared for the same reason. They are in the slot of the lock.
-void add_history(Call& call, const LockName& name) { call.argument(name.totals_key()).argument(name.history_key()); }
-
-void add_success(Call& call, const Success& success) {
-  const HolderInfo& who = success.who;
-  const std::string names = shortened(who.user) + "\n" + shortened(who.host) + "\n" + shortened(who.command);
-  if (success.status == 0) {
-    call.argument(success.once.start).argument(success.once.key);
-  } else {
-    call.argument(success.status).argument(kFailed + success.once.key);
+void add_note(PackedMap& request, const HistoryNote& note) {
+  PackedMap map;
+  map.add(f::total, note.total).flag(f::only_if_held, note.only_if_held);
+  if (!note.fields.empty()) map.add(f::entry, note.fields);
+  if (note.success) {
+    const Success& success = *note.success;
+    const HolderInfo& who = success.who;
+    const bool failed = success.status != 0;
+    PackedMap remembered;
+    remembered.add(f::key, failed ? kFailed + success.once.key : success.once.key);
+    remembered.add(f::start, failed ? success.status : success.once.start).add(f::lasts, success.lasts.count());
+    remembered.add(f::who, std::to_string(who.pid) + "\n" + shortened(who.user) + "\n" + shortened(who.host) + "\n" +
+                               shortened(who.command));
+    map.add(f::success, remembered);
   }
-  call.argument(success.lasts);
-  call.argument(std::to_string(who.pid) + "\n" + names);
+  request.add(f::note, map);
+}
+
+void add_want(PackedMap& request, const Mode& mode) {
+  constexpr const char* kTexts[] = {"", "read", "write", "", "set"};
+  PackedMap want;
+  if (mode.kind == Mode::Kind::slots) {
+    want.add(f::slots, static_cast<long long>(mode.slots));
+    if (mode.taken > 1) want.add(f::taken, static_cast<long long>(mode.taken));
+    if (!mode.resources.empty()) want.add(f::names, joined(mode.resources, ","));
+  } else if (mode.kind != Mode::Kind::plain) {
+    want.add(f::mode, kTexts[static_cast<int>(mode.kind)]);
+  }
+  if (!want.empty()) request.add(f::want, want);
+  request.flag(f::resize, mode.resize).flag(f::adopt, mode.java);
+}
+
+// What describes a holder, or a waiter, to people: names and values. The last one is its history.
+std::vector<std::string> about(const AcquireRequest& request) {
+  const HolderInfo& holder = request.holder;
+  std::vector<std::string> words;
+  const auto add = [&](std::string_view name, const std::string& value) {
+    if (!value.empty()) words.insert(words.end(), {std::string(name), value});
+  };
+  for (const HolderText& said : kHolderTexts) add(said.name, shortened(holder.*said.text));
+  add(f::pid, std::to_string(holder.pid));
+  add(f::control, holder.listens ? "1" : "");
+  add(f::renewal, holder.renewal > 0ms ? text_of(holder.renewal) : "");
+  if (request.queueing) {
+    add(f::within, holder.within.text_of_inner(AncestorLocks::kLongestText));
+    add(f::stays, holder.stays ? "1" : "");
+  }
+  if (holder.in_history) add(f::history, std::string(noun(request.mode.layout())));
+  return words;
 }
 
 }  // namespace
 
-Call::Call(Verb verb, const Lock& lock, const std::string& owner, bool sharded) {
-  const lua::Script& script = lua::kScripts[static_cast<int>(verb)][static_cast<int>(lock.layout)];
-  text_ = script.text;
-  sha1_ = script.sha1;
+Call::Call(Verb verb, const Lock& lock, const std::string& owner, bool sharded) : verb_(kVerbs[static_cast<int>(verb)]) {
   const LockName& name = lock.name;
   for (const std::string& key :
        {name.text(), name.token_key(), name.holder_key(), name.queue_key(), name.waiters_key(), name.permits_key()}) {
@@ -69,8 +106,9 @@ Call::Call(Verb verb, const Lock& lock, const std::string& owner, bool sharded) 
   }
   if (!lock.has_one_holder()) key(lock.description_key(owner));
   if (lock.layout == Layout::read_write) key(name.reader_key(owner));
-  argument(std::string(kVerbs[static_cast<int>(verb)]) + (sharded ? ", sharded" : ""));
-  argument(lock.channel()).argument(name.grant_channel_prefix()).argument(name.hold_key_prefix());
+  request.add(f::layout, kLayouts[static_cast<int>(lock.layout)]);
+  if (!owner.empty()) request.add(f::owner, owner);
+  request.flag(f::sharded, sharded);
 }
 
 Call& Call::key(std::string key) {
@@ -79,31 +117,33 @@ Call& Call::key(std::string key) {
   return *this;
 }
 
-Call& Call::argument(std::string text) {
-  arguments_.push_back(std::move(text));
-  return *this;
-}
-
-Call& Call::guarded(const std::string& words, bool declared) {
-  if (words.empty()) return *this;
-  add_word("guard " + words);
+Call& Call::guarded(const GuardRequest& asked, bool declared) {
+  if (asked.guard == Guard::off) return *this;
+  PackedMap guard;
+  if (asked.guard == Guard::data) {
+    guard.flag(f::data, true);
+  } else {
+    guard.add(f::lag, asked.lag.count());
+    if (!asked.life.empty()) guard.add(f::age, asked.age.count()).add(f::life, asked.life);
+  }
+  request.add(f::guard, guard);
   return declared ? key(std::string(kEpochKey)) : *this;
 }
 
 Words Call::words(std::string_view command, std::string_view script) const {
   Words words = {command, script, number_of_keys_};
   words.insert(words.end(), keys_.begin(), keys_.end());
-  words.insert(words.end(), arguments_.begin(), arguments_.end());
+  words.insert(words.end(), {verb_, request.bytes()});
   return words;
 }
 
+Words Call::by_sha1() const { return words("EVALSHA", lua::kSha1); }
+Words Call::as_a_whole() const { return words("EVAL", lua::kScript); }
+
 std::string shortened(const std::string& text) { return text.substr(0, kLongestField); }
 
-// Long, because the script has many arguments, some of which are optional.
-Call acquire_call(redis::Client& client, const AcquireRequest& request, const std::string& guard, const Until& until) {
+Call acquire_call(redis::Client& client, const AcquireRequest& request, const GuardRequest& guard, const Until& until) {
   const Lock lock = request.lock();
-  const QueueRequest queueing = request.queueing.value_or(QueueRequest{});
-  const HolderInfo& holder = request.holder;
   Call call = begin_call(client, Verb::acquire, lock, request.owner.text(), until);
   if (request.heir && !lock.has_one_holder()) {
     call.key(lock.description_key(request.heir->text()));
@@ -112,87 +152,59 @@ Call acquire_call(redis::Client& client, const AcquireRequest& request, const st
   if (request.queueing) call.key(request.name.waiters_key() + ":" + request.owner.text());
   if (request.once) call.key(request.name.once_key());
   call.guarded(guard, true);
-  if (client.address().server.logs_in()) call.add_word("login");
-  std::vector<std::string> words;
-  const std::string renewal = holder.renewal > 0ms ? std::to_string(holder.renewal.count()) : "";
-  const std::string in_history(holder.in_history ? noun(lock.layout) : "");
-  const auto add_field = [&](const char* field, const std::string& value) {
-    if (!value.empty()) words.insert(words.end(), {field, shortened(value)});
-  };
-  for (const HolderText& said : kHolderTexts) add_field(said.name, holder.*said.text);
-  add_field("pid", std::to_string(holder.pid));
-  add_field("control", holder.listens ? "1" : "");
-  add_field("renewal", renewal);
-  if (request.queueing) {
-    const std::string within = holder.within.text_of_inner(AncestorLocks::kLongestText);
-    if (!within.empty()) words.insert(words.end(), {"within", within});
-    add_field("stays", holder.stays ? "1" : "");
+  PackedMap& map = call.request;
+  map.flag(f::login, client.address().server.logs_in());
+  map.add(f::lease, text_of(request.lease)).add(f::hold, request.hold()).add(f::about, about(request));
+  if (request.heir) map.add(f::heir, request.heir->text());
+  add_want(map, request.mode);
+  if (request.holder.renewal > 0ms) map.add(f::renewal, text_of(request.holder.renewal));
+  map.flag(f::history, request.holder.in_history).flag(f::sole, request.only_heir);
+  if (const auto& queueing = request.queueing) {
+    PackedMap wait;
+    if (!queueing->place.empty()) wait.add(f::place, queueing->place);
+    if (queueing->most) wait.add(f::most, static_cast<long long>(*queueing->most));
+    wait.add(f::priority, static_cast<long long>(queueing->priority)).flag(f::replace, queueing->replace);
+    map.add(f::wait, wait);
   }
-  add_field("history", in_history);  // the last one: lua/part/due.lua
-  call.argument(request.owner.text())
-      .argument(request.lease)
-      .argument(request.hold())
-      .argument(request.heir ? request.heir->text() : "")
-      .argument(request.mode.text())
-      .argument(static_cast<long long>(words.size()));
-  for (const std::string& word : words) call.argument(word);
-  if (request.queueing || request.once || request.mode.resize || request.mode.java || request.only_heir) {
-    call.argument((request.mode.resize ? 1 : 0) + (request.mode.java ? 2 : 0))
-        .argument(request.queueing ? 1 : 0)
-        .argument(queueing.place)
-        .argument(queueing.priority)
-        .argument(queueing.most ? std::to_string(*queueing.most) : "")
-        .argument(queueing.replace ? 1 : 0)
-        .argument(request.only_heir ? 1 : 0);
-  }
-  if (request.once) call.argument(request.once->text());
+  if (request.once) map.add(f::once, PackedMap().add(f::key, request.once->key).add(f::start, request.once->start));
   return call;
 }
 
 std::vector<Call> renew_calls(redis::Client& client, std::span<const Hold> holds, milliseconds lease, Guard guard,
                               const Until& until) {
-  const std::string words = guard_words(client, guard);
+  const GuardRequest asked = guard_request(client, guard);
   std::vector<Call> calls;
   for (const Hold& hold : holds) {
     calls.push_back(begin_call(client, Verb::renew, hold.lock, hold.owner.text(), until));
-    calls.back().guarded(words, false).argument(hold.owner.text()).argument(lease);
-    if (lease > 0ms && hold.lease >= lease && !hold.in_history) calls.back().argument("granted");
+    calls.back().guarded(asked, false).request.add(f::lease, text_of(lease));
+    calls.back().request.flag(f::granted, lease > 0ms && hold.lease >= lease && !hold.in_history);
   }
   return calls;
 }
 
 Call release_call(redis::Client& client, const ReleaseRequest& request, const std::string& id, milliseconds remember,
                   const Until& until) {
-  const LockName& name = request.lock.name;
   Call call = begin_call(client, Verb::release, request.lock, request.owner.text(), until);
-  call.key(name.hold_key_prefix() + id + ":released");
-  call.argument(request.owner.text()).argument(request.hold_id).argument(request.keep).argument(remember);
-  add_wakeup(call, client, request.lock, request.note != nullptr);
-  if (request.note) {
-    add_history(call, name);
-    const auto& success = request.note->success;
-    call.argument((success ? "+" : request.note->only_if_held ? "-" : "") + request.note->total);
-    if (success) add_success(call, *success);
-    for (const std::string& word : request.note->fields) call.argument(word);
-  }
+  call.key(request.lock.name.hold_key_prefix() + id + ":released");
+  call.request.add(f::hold, request.hold_id).add(f::keep, text_of(request.keep));
+  call.request.add(f::id, id).add(f::remember, text_of(remember));
+  add_wakeup(call.request, client, request.lock);
+  if (request.note) add_note(call.request, *request.note);
   return call;
 }
 
 Call force_unlock_call(redis::Client& client, const Lock& lock, const HolderView& shown, const std::string& by,
                        const HistoryNote* note, const Until& until) {
   Call call = begin_call(client, Verb::force_unlock, lock, shown.owner, until);
-  call.argument(shown.owner).argument(shown.begun).argument(shown.holds).argument(by);
-  add_wakeup(call, client, lock, note != nullptr);
-  if (note) {
-    add_history(call, lock.name);
-    for (const std::string& word : note->fields) call.argument(word);
-  }
+  call.request.add(f::begun, shown.begun).add(f::count, shown.holds).add(f::by, by);
+  add_wakeup(call.request, client, lock);
+  if (note) add_note(call.request, *note);
   return call;
 }
 
 Call raise_call(redis::Client& client, const Hold& hold, const Until& until) {
   Call call = begin_call(client, Verb::raise, hold.lock, hold.owner.text(), until);
-  call.argument(hold.owner.text()).argument(hold.token);
+  call.request.add(f::token, hold.token);
   return call;
 }
 
@@ -289,55 +301,54 @@ std::optional<milliseconds> ttl_of(const Reply& reply) {
   return milliseconds(*ttl);
 }
 
-// {'other-kind', what} or {'other-kind', type, ttl, guess}
 OtherKind other_kind_of(const Reply& reply) {
-  return {.what = reply.at(1).as_text(),
-          .foreign = reply.elements.size() > 2,
-          .expires_in = ttl_of(reply.at(2)),
-          .guess = reply.at(3).as_text()};
-}
-
-// Fields and values from `begin` on.
-using Fields = std::map<std::string, std::string>;
-
-Fields fields_of(const Reply& list, std::size_t begin) {
-  Fields known;
-  for (std::size_t i = begin; i + 1 < list.elements.size(); i += 2)
-    known[list.at(i).as_text()] = list.at(i + 1).as_text();
-  return known;
-}
-
-std::optional<long long> number_in(const std::string& text) {
-  return number_of(Reply{.kind = Reply::Kind::string, .integer = 0, .text = text, .elements = {}});
+  const Reply& ttl = reply.value_of(f::ttl);
+  return {.what = reply.value_of(f::what).as_text(),
+          .foreign = !ttl.is(Reply::Kind::nil),
+          .expires_in = ttl_of(ttl),
+          .guess = reply.value_of(f::guess).as_text()};
 }
 
 // A plausible time: not negative, and before the year 6400.
-std::optional<milliseconds> time_in(const std::string& text) {
+std::optional<milliseconds> moment_of(const Reply& reply) {
   constexpr long long longest = 1LL << 47;
-  const auto number = number_in(text);
+  const auto number = number_of(reply);
   if (!number || *number < 0 || *number > longest) return {};
   return milliseconds(*number);
 }
 
-HolderInfo holder_of(Fields& known) {
-  HolderInfo who{.pid = static_cast<long>(number_in(known["pid"]).value_or(0)),
-                 .listens = !known["control"].empty(),
-                 .ended = known["kept"] == "1",
-                 .renewal = time_in(known["renewal"]).value_or(0ms),
-                 .within = AncestorLocks::parse(known["within"].substr(0, AncestorLocks::kLongestText)),
-                 .stays = known["stays"] == "1"};
-  for (const HolderText& said : kHolderTexts) who.*said.text = known[said.name];
+std::string text_at(const Reply& map, std::string_view name) { return map.value_of(name).as_text(); }
+bool is_set(const Reply& map, std::string_view name) { return map.value_of(name).as_number() == 1; }
+std::string shown_at(const Reply& map, std::string_view name, std::size_t most = 200) {
+  return escaped(text_at(map, name), most);
+}
+
+// The map that a script has replied, and its outcome. Errors: protocol.
+struct Answer {
+  std::string outcome;
+  Reply map;
+};
+
+Result<Answer> answer_of(const Reply& reply, std::string_view verb) {
+  auto map = redis::unpacked(reply.as_text());
+  if (!map) return unexpected_reply(verb);
+  std::string outcome = text_at(*map, f::outcome);
+  return Answer{std::move(outcome), *std::move(map)};
+}
+
+// `said`: names and values.
+HolderInfo holder_of(const Reply& said) {
+  HolderInfo who{.pid = static_cast<long>(number_of(said.value_of(f::pid)).value_or(0)),
+                 .listens = !text_at(said, f::control).empty(),
+                 .ended = is_set(said, f::kept),
+                 .renewal = moment_of(said.value_of(f::renewal)).value_or(0ms),
+                 .within = AncestorLocks::parse(text_at(said, f::within).substr(0, AncestorLocks::kLongestText)),
+                 .stays = is_set(said, f::stays)};
+  for (const HolderText& text : kHolderTexts) who.*text.text = text_at(said, text.name);
   return who;
 }
 
-// How many slots a waiter wants, by its mode, "SLOTS TAKEN …".
-long long taken_in(const std::string& mode) {
-  const auto words = split(mode, ' ');
-  const auto taken = words.size() > 1 ? whole_number(words[1]) : std::nullopt;
-  return taken ? std::clamp(*taken, 1LL, static_cast<long long>(kMostTaken)) : 1;
-}
-
-bool is_access(const std::string& mode) { return mode == "read" || mode == "write"; }
+std::string access_of(const std::string& mode) { return mode == "read" || mode == "write" ? mode : ""; }
 
 // A waiter that was just given the lock has, for a moment, less time than a renewal gives.
 void add_renewal(HolderView& holding) {
@@ -348,66 +359,68 @@ void add_renewal(HolderView& holding) {
   holding.overdue = overdue_for(lease, *holding.renewed_ago);
 }
 
-// A holder as lua/part/describe.lua describes it. The description may be left over from an earlier holder. The one of a
-// permit is found by the permit's id, and contains the whole owner id.
+// A holder as describe() of lua/10_acquire.lua has it. The description may be left over from an earlier holder. The one
+// of a permit is found by the permit's id, and contains the whole owner id.
 HolderView holding_of(const Reply& entry, Layout layout, milliseconds now,
                       const std::vector<std::string>& resources = {}) {
-  HolderView holding{.owner = entry.at(0).as_text(),
-                     .mode = is_access(entry.at(1).as_text()) ? entry.at(1).as_text() : ""};
-  holding.holds = count_of(entry.at(2)).value_or(0);
-  holding.expires_in = ttl_of(entry.at(3));
-  Fields known = fields_of(entry, 4);
-  if (layout == Layout::semaphore && !known["owner"].empty()) holding.owner = known["owner"];
-  if (known["owner"] != holding.owner) {
+  HolderView holding{.owner = text_at(entry, f::owner), .mode = access_of(text_at(entry, f::mode))};
+  holding.holds = count_of(entry.value_of(f::holds)).value_or(0);
+  holding.expires_in = ttl_of(entry.value_of(f::left));
+  const Reply& said = entry.value_of(f::said);
+  const std::string owner = text_at(said, f::owner);
+  if (layout == Layout::semaphore && !owner.empty()) holding.owner = owner;
+  if (owner != holding.owner) {
     holding.by_set = layout == Layout::string;
     return holding;
   }
   holding.described = true;
-  holding.begun = known["control"] + " " + known["newest"];
-  holding.in_history = !known["history"].empty();
-  holding.who = holder_of(known);
-  holding.token = known["token"];
-  holding.since = time_in(known["since"]);
+  holding.begun = text_at(said, f::control) + " " + text_at(said, f::newest);
+  holding.in_history = !text_at(said, f::history).empty();
+  holding.who = holder_of(said);
+  holding.token = text_at(said, f::token);
+  holding.since = moment_of(said.value_of(f::since));
   if (holding.since) holding.held_for = std::max<milliseconds>(now - *holding.since, 0ms);
-  holding.lease = time_in(known["lease"]);
-  holding.lasted = read_spans(known["lasted"]);
-  if (layout == Layout::semaphore) holding.slots = Slots::read(known["slots"], resources);
+  holding.lease = moment_of(said.value_of(f::lease));
+  holding.lasted = read_spans(text_at(said, f::lasted));
+  if (layout == Layout::semaphore) holding.slots = Slots::read(text_at(said, f::slots), resources);
   add_renewal(holding);
   return holding;
 }
 
-Result<Acquired> read_grant(const Reply& reply, const AcquireRequest& request, TimePoint sent) {
-  const auto owner = OwnerId::parse(reply.at(1).as_text());
-  const auto token = reply.at(2).as_number();
+Result<Acquired> read_grant(const Reply& map, const AcquireRequest& request, TimePoint sent) {
+  const auto owner = OwnerId::parse(text_at(map, f::owner));
+  const auto token = map.value_of(f::token).as_number();
   if (!owner || !token || *token <= 0) return unexpected_reply("acquire");
   if (*owner != request.owner && owner.value() != request.heir) {
     return fail(Error::Code::protocol, "the server says that it has granted the lock to an owner that did not ask, " +
                                            in_quotes(owner->text()) + "; is something between us and Redis?");
   }
   Hold hold = request.granted(*owner, std::to_string(*token), sent);
-  hold.slots = Slots::read(reply.at(3).as_text(), request.mode.resources);
+  hold.slots = Slots::read(text_at(map, f::numbers), request.mode.resources);
   if (!request.mode.resources.empty() && hold.slots.resources.empty()) return unexpected_reply("acquire");
   return Acquired{.outcome = Acquired::Outcome::granted, .hold = std::move(hold)};
 }
 
-Acquired read_held(const Reply& reply, const AcquireRequest& request, const Lock& lock) {
-  Acquired held{.expires_in = ttl_of(reply.at(1)), .ahead = count_of(reply.at(2)), .place = reply.at(3).as_text()};
-  if (reply.at(7).as_number() == 1) held.other_channel = lock.channel() + ":" + request.owner.text();
-  held.holders = count_of(reply.at(5)).value_or(0);
-  if (const auto left = count_of(reply.at(8)); left.value_or(0) > 0) {
-    held.back = HeldBack{milliseconds(*left), milliseconds(count_of(reply.at(9)).value_or(0)),
-                         reply.at(10).as_text() == "missing"};
+Acquired read_held(const Reply& map, const AcquireRequest& request, const Lock& lock) {
+  Acquired held{.expires_in = ttl_of(map.value_of(f::ttl)),
+                .ahead = count_of(map.value_of(f::ahead)),
+                .place = text_at(map, f::place)};
+  if (is_set(map, f::joined)) held.other_channel = lock.channel() + ":" + request.owner.text();
+  held.holders = count_of(map.value_of(f::number)).value_or(0);
+  if (const auto left = count_of(map.value_of(f::back)); left.value_or(0) > 0) {
+    held.back = HeldBack{milliseconds(*left), milliseconds(count_of(map.value_of(f::age)).value_or(0)),
+                         text_at(map, f::cause) == "missing"};
   }
-  if (!reply.at(6).elements.empty()) {
-    held.holder = holding_of(reply.at(6), lock.layout, milliseconds(number_of(reply.at(4)).value_or(0)));
+  if (const Reply& holder = map.value_of(f::holder); !holder.elements.empty()) {
+    held.holder = holding_of(holder, lock.layout, milliseconds(number_of(map.value_of(f::now)).value_or(0)));
   }
   return held;
 }
 
-Acquired read_succeeded(const Reply& reply, const AcquireRequest& request) {
+Acquired read_succeeded(const Reply& map, const AcquireRequest& request) {
   Acquired succeeded{.outcome = Acquired::Outcome::succeeded};
-  succeeded.success = read_success(request.once ? request.once->key : "", reply.at(1).as_text());
-  const auto now = time_in(reply.at(2).as_text());
+  succeeded.success = read_success(request.once ? request.once->key : "", text_at(map, f::success));
+  const auto now = moment_of(map.value_of(f::now));
   if (now && succeeded.success) succeeded.ago = std::max<milliseconds>(*now - succeeded.success->at, 0ms);
   return succeeded;
 }
@@ -419,23 +432,23 @@ std::optional<PastSuccess> read_success(const std::string& key, std::string_view
   const auto cut = [&](char end) {
     const std::string_view part = record.substr(0, record.find(end));
     record.remove_prefix(std::min(part.size() + 1, record.size()));
-    return std::string(part);
+    return Reply{.kind = Reply::Kind::string, .integer = 0, .text = std::string(part), .elements = {}};
   };
-  const auto start = number_in(cut(' '));
-  const auto until = time_in(cut(' ')), at = time_in(cut(' '));
-  const auto pid = number_in(cut('\n'));
+  const auto start = number_of(cut(' '));
+  const auto until = moment_of(cut(' ')), at = moment_of(cut(' '));
+  const auto pid = number_of(cut('\n'));
   if (!start || !until || !at) return {};
   PastSuccess success{.key = key, .start = *start, .until = *until, .at = *at};
   success.who.pid = static_cast<long>(pid.value_or(0));
-  success.who.user = cut('\n').substr(0, kLongestText);
-  success.who.host = cut('\n').substr(0, kLongestText);
+  success.who.user = cut('\n').text.substr(0, kLongestText);
+  success.who.host = cut('\n').text.substr(0, kLongestText);
   success.who.command = record.substr(0, kLongestText);
   return success;
 }
 
 Result<Released> read_release(const Reply& reply) {
+  const auto [outcome, map] = RLOCK_TRY(answer_of(reply, "release"));
   Released released;
-  const std::string outcome = reply.at(0).as_text();
   constexpr std::pair<std::string_view, ReleaseOutcome> kOutcomes[] = {{"released", ReleaseOutcome::released},
                                                                        {"kept", ReleaseOutcome::kept},
                                                                        {"free", ReleaseOutcome::free},
@@ -445,59 +458,51 @@ Result<Released> read_release(const Reply& reply) {
   const auto* known = std::ranges::find(kOutcomes, outcome, &std::pair<std::string_view, ReleaseOutcome>::first);
   if (known == std::end(kOutcomes)) return unexpected_reply("release");
   released.outcome = known->second;
-  if (outcome == "other-kind") {
-    released.instead = other_kind_of(reply);
-    return released;
-  }
-  released.unfinished = reply.at(3).as_number() == 1;
-  if (outcome == "free" || outcome == "other-owner") {
-    released.token = reply.at(1).as_text();
-    released.by = escaped(reply.at(2).as_text(), 200);
-    return released;
-  }
-  released.holds_left = reply.at(1).as_number().value_or(0);
-  released.fault = reply.at(2).as_text();
-  released.unwritten = reply.at(4).as_text();
-  released.remembered = reply.at(5).as_number() == 1;
-  if (!released.remembered) released.forgotten = reply.at(5).as_text();
+  if (outcome == "other-kind") released.instead = other_kind_of(map);
+  released.unfinished = is_set(map, f::more);
+  released.token = text_at(map, f::token);
+  released.by = shown_at(map, f::by);
+  released.holds_left = map.value_of(f::left).as_number().value_or(0);
+  released.fault = text_at(map, f::fault);
+  released.unwritten = text_at(map, f::unwritten);
+  released.remembered = is_set(map, f::remembered);
+  if (!released.remembered) released.forgotten = text_at(map, f::remembered);
   return released;
 }
 
 Result<std::optional<Acquired>> read_acquire(const Reply& reply, const AcquireRequest& request, TimePoint sent) {
   using Outcome = Acquired::Outcome;
-  const Lock lock = request.lock();
-  const std::string outcome = reply.at(0).as_text();
+  const auto [outcome, map] = RLOCK_TRY(answer_of(reply, "acquire"));
   if (outcome == "again") return std::nullopt;
-  if (outcome == "granted") return RLOCK_TRY(read_grant(reply, request, sent));
-  if (outcome == "held") return read_held(reply, request, lock);
-  if (outcome == "replaced") return Acquired{.outcome = Outcome::replaced, .by = escaped(reply.at(1).as_text(), 200)};
-  if (outcome == "other-kind") return Acquired{.outcome = Outcome::other_kind, .instead = other_kind_of(reply)};
-  if (outcome == "succeeded") return read_succeeded(reply, request);
+  if (outcome == "granted") return RLOCK_TRY(read_grant(map, request, sent));
+  if (outcome == "held") return read_held(map, request, request.lock());
+  if (outcome == "replaced") return Acquired{.outcome = Outcome::replaced, .by = shown_at(map, f::by)};
+  if (outcome == "other-kind") return Acquired{.outcome = Outcome::other_kind, .instead = other_kind_of(map)};
+  if (outcome == "succeeded") return read_succeeded(map, request);
   if (outcome == "no-upgrade") return Acquired{.outcome = Outcome::no_upgrade};
   if (outcome == "not-held") return Acquired{.outcome = Outcome::not_held};
   if (outcome == "in-use") return Acquired{.outcome = Outcome::in_use};
   if (outcome == "no-token") return no_token(request.name);
-  if (outcome == "other-names") {
-    return Acquired{.outcome = Outcome::other_names, .by = escaped(reply.at(1).as_text(), 1024)};
-  }
-  const long long number = count_of(reply.at(1)).value_or(0);
-  if (outcome == "queue-full") return Acquired{.outcome = Outcome::queue_full, .number = number};
-  if (outcome == "other-slots") return Acquired{.outcome = Outcome::other_slots, .number = number};
+  if (outcome == "other-names") return Acquired{.outcome = Outcome::other_names, .by = shown_at(map, f::names, 1024)};
+  const auto numbered = [&](Outcome which, std::string_view name) {
+    return Acquired{.outcome = which, .number = count_of(map.value_of(name)).value_or(0)};
+  };
+  if (outcome == "queue-full") return numbered(Outcome::queue_full, f::waiting);
+  if (outcome == "other-slots") return numbered(Outcome::other_slots, f::slots);
   return unexpected_reply("acquire");
 }
 
 Result<Renewed> read_renewal(const Reply& reply) {
-  const std::string outcome = reply.at(0).as_text();
-  Renewed renewed;
-  if (outcome == "free" || outcome == "other-owner") renewed.by = escaped(reply.at(1).as_text(), 200);
+  const auto [outcome, map] = RLOCK_TRY(answer_of(reply, "renew"));
+  Renewed renewed{.by = shown_at(map, f::by)};
   if (outcome == "renewed") {
-    const auto found = number_of(reply.at(1));
+    const auto found = number_of(map.value_of(f::left));
     if (!found) return unexpected_reply("renew");
     renewed.outcome = RenewOutcome::renewed;
     // Negative: something has made it never expire.
     renewed.found = *found < 0 ? milliseconds(INT64_MAX / 2) : milliseconds(*found);
-    renewed.untidy = reply.at(2).as_number() == 1;
-    renewed.unrecorded = reply.at(3).as_text();
+    renewed.untidy = is_set(map, f::untidy);
+    renewed.unrecorded = text_at(map, f::unrecorded);
   } else if (outcome == "other-owner") {
     renewed.outcome = RenewOutcome::other_owner;
   } else if (outcome == "lease-unknown") {
@@ -509,45 +514,46 @@ Result<Renewed> read_renewal(const Reply& reply) {
 }
 
 Result<bool> read_raise(const Reply& reply, const Lock& lock) {
-  const std::string outcome = reply.at(0).as_text();
+  const std::string outcome = RLOCK_TRY(answer_of(reply, "raise")).outcome;
   if (outcome == "no-token") return no_token(lock.name);
   if (outcome != "raised" && outcome != "other-owner") return unexpected_reply("raise");
   return outcome == "raised";
 }
 
 Result<Status> read_inspection(const Reply& reply, const Lock& lock) {
+  const auto [outcome, map] = RLOCK_TRY(answer_of(reply, "inspect"));
   Status status{.lock = lock};
-  if (reply.at(0).as_text() == "other-kind") {
+  if (outcome == "other-kind") {
     status.state = Status::State::other_kind;
-    status.other_kind = other_kind_of(reply);
+    status.other_kind = other_kind_of(map);
     return status;
   }
-  if (reply.at(0).as_text() != "lock") return unexpected_reply("inspect");
-  const auto now = count_of(reply.at(2));
-  if (!now) return unexpected_reply("inspect");
-  status.token = reply.at(3).as_text();
-  status.slots = count_of(reply.at(4)).value_or(0);
-  status.number = count_of(reply.at(5)).value_or(0);
-  status.resources = split(reply.at(12).as_text(), ',');
-  status.names_hidden = reply.at(13).as_number() == 1;
-  for (const Reply& holder : reply.at(6).elements) {
-    status.holders.push_back(holding_of(holder, status.lock.layout, milliseconds(*now), status.resources));
+  const auto now = count_of(map.value_of(f::now));
+  if (outcome != "lock" || !now) return unexpected_reply("inspect");
+  status.token = text_at(map, f::token);
+  status.slots = count_of(map.value_of(f::slots)).value_or(0);
+  status.number = count_of(map.value_of(f::number)).value_or(0);
+  status.resources = split(text_at(map, f::names), ',');
+  status.names_hidden = is_set(map, f::hidden);
+  for (const Reply& holder : map.value_of(f::holders).elements) {
+    status.holders.push_back(holding_of(holder, lock.layout, milliseconds(*now), status.resources));
   }
-  status.taken = count_of(reply.at(11)).value_or(status.number);
-  status.waiting = count_of(reply.at(7)).value_or(0);
-  for (const Reply& id : reply.at(9).elements) status.fair_queue.push_back(id.as_text());
-  status.listening = count_of(reply.at(10)).value_or(0);
-  for (const Reply& waiter : reply.at(8).elements) {
-    Fields known = fields_of(waiter, 2);
-    const long long since = std::clamp(number_of(waiter.at(0)).value_or(*now), 0LL, *now);
-    const std::string mode = waiter.at(1).as_text();
-    status.queue.push_back({.who = holder_of(known),
-                            .mode = is_access(mode) ? mode : "",
-                            .taken = taken_in(mode),
-                            .for_so_long = milliseconds(*now - since),
-                            .id = known["id"],
-                            .since = milliseconds(since),
-                            .listens = known["listening"] == "1"});
+  status.taken = count_of(map.value_of(f::taken)).value_or(status.number);
+  status.waiting = count_of(map.value_of(f::waiting)).value_or(0);
+  for (const Reply& id : map.value_of(f::strangers).elements) status.fair_queue.push_back(id.as_text());
+  status.listening = count_of(map.value_of(f::listening)).value_or(0);
+  for (const Reply& waiter : map.value_of(f::waiters).elements) {
+    const auto since = number_of(waiter.value_of(f::since));
+    const long long began = std::clamp(since.value_or(*now), 0LL, *now);
+    const Reply& want = waiter.value_of(f::want);
+    const long long taken = number_of(want.value_of(f::taken)).value_or(1);
+    status.queue.push_back({.who = holder_of(waiter.value_of(f::about)),
+                            .mode = access_of(text_at(want, f::mode)),
+                            .taken = std::clamp(taken, 1LL, static_cast<long long>(kMostTaken)),
+                            .for_so_long = milliseconds(*now - began),
+                            .id = since ? text_at(waiter, f::id) : "",
+                            .since = milliseconds(began),
+                            .listens = is_set(waiter, f::listening)});
   }
   if (status.number > 0) status.state = Status::State::held;
   return status;

@@ -1,18 +1,17 @@
 // SPDX-License-Identifier: MIT
-// Calls of the scripts of lua/, and their replies. Only this file knows their arguments and replies, which the head of
-// each script describes.
+// Requests to the script of lua/, and its replies. Only this file knows them; the heads of the verbs there describe them.
 //
-// EVALSHA names a script by its SHA1. EVAL sends its whole text, to a server that does not know it, and for a user
+// EVALSHA names the script by its SHA1. EVAL sends its whole text, to a server that does not know it, and for a user
 // without the right to EVALSHA. A script that the server does not know has not run, so sending it again adds no doubt.
 #pragma once
 
 #include "redis/client.h"
+#include "redis/msgpack.h"
 #include "verbs/answers.h"
 #include "verbs/epoch.h"
 
 namespace rlock::lock {
 
-// In the order of lua/embed.cmake.
 enum class Verb { acquire, renew, release, force_unlock, inspect, raise };
 
 // Whether a request without a reply is sent again until the deadline.
@@ -20,40 +19,36 @@ enum class Attempts { one, until_deadline };
 
 class Call {
  public:
-  // With the keys and arguments that every script gets (lua/part/base.lua). `owner`: whose keys the script may touch;
-  // "" for none. `sharded`: see Client::sharded().
+  // With the keys and fields that every request has (lua/01_request.lua). `owner`: whose keys the script may touch; ""
+  // for none. `sharded`: see Client::sharded().
   Call(Verb verb, const Lock& lock, const std::string& owner, bool sharded);
 
-  // The verb's own keys and arguments, in the order of its head.
+  // One of the verb's own keys.
   Call& key(std::string key);
-  Call& argument(std::string text);
-  Call& argument(long long number) { return argument(std::to_string(number)); }
-  Call& argument(milliseconds time) { return argument(std::to_string(time.count())); }
+  // With the epoch guard, if that is wanted. A renewal does not declare its key: a user who has lost the right to that
+  // keeps the lock. REQUIRES: it has all other keys.
+  Call& guarded(const GuardRequest& asked, bool declared);
 
-  // With the epoch guard; "": without. A renewal does not declare its key: a user who has lost the right to that keeps
-  // the lock. REQUIRES: it has all other keys.
-  Call& guarded(const std::string& words, bool declared);
-  // Something else about the request, see ARGV[1] in lua/part/base.lua.
-  void add_word(std::string_view word) { arguments_.front().append(", ").append(word); }
+  // The command; valid as long as this object, and as nothing is added.
+  redis::Words by_sha1() const;
+  redis::Words as_a_whole() const;
 
-  // The command; valid as long as this object.
-  redis::Words by_sha1() const { return words("EVALSHA", sha1_); }
-  redis::Words as_a_whole() const { return words("EVAL", text_); }
+  redis::PackedMap request;
 
  private:
   redis::Words words(std::string_view command, std::string_view script) const;
 
-  std::string_view text_, sha1_;
-  std::vector<std::string> keys_, arguments_;
+  std::string_view verb_;
+  std::vector<std::string> keys_;
   std::string number_of_keys_;
 };
 
 // The first 512 bytes, so that a long text does not burden the server.
 std::string shortened(const std::string& text);
 
-// The requests. `guard`, as text: what newcomer_words() returns. `until` limits asking the server whether messages are
-// to be published by slot.
-Call acquire_call(redis::Client& client, const AcquireRequest& request, const std::string& guard, const Until& until);
+// The requests. `guard`: what newcomer_guard() returns. `until` limits asking the server whether messages are to be
+// published by slot.
+Call acquire_call(redis::Client& client, const AcquireRequest& request, const GuardRequest& guard, const Until& until);
 std::vector<Call> renew_calls(redis::Client& client, std::span<const Hold> holds, milliseconds lease, Guard guard,
                               const Until& until);
 // `id`: of the request. `remember`: how long it may be sent again; 0: it is sent only once.
@@ -88,7 +83,7 @@ Result<Renewed> read_renewal(const redis::Reply& reply);
 // Of release and force_unlock.
 Result<Released> read_release(const redis::Reply& reply);
 
-// A record as lua/part/once.lua describes it. None: it is malformed.
+// A record as lua/07_memory.lua describes it. None: it is malformed.
 std::optional<PastSuccess> read_success(const std::string& key, std::string_view record);
 
 // False: the owner does not hold the lock.

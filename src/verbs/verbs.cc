@@ -107,7 +107,7 @@ void ByScripts::explain(const LockName& name, Error& error, const Until& until) 
 Result<std::optional<Acquired>> ByScripts::ask(const AcquireRequest& request, TimePoint sent, Attempts attempts,
                                                Guard guard, const Until& until) {
   for (;;) {
-    const Call call = acquire_call(client_, request, newcomer_words(client_, guard, until), until);
+    const Call call = acquire_call(client_, request, newcomer_guard(client_, guard, until), until);
     auto reply = send(client_, call, attempts, until);
     if (!reply && reply.error().code == Error::Code::wrong_kind) explain(request.name, reply.error(), until);
     auto acquired = RLOCK_TRY(checked(read_acquire(RLOCK_TRY(std::move(reply)), request, sent)));

@@ -17,7 +17,7 @@ import sys
 
 CHANNEL, NO_KEY = {"publish", "spublish"}, {"time", "pubsub", "info"}
 SEVERAL = {"exists", "del"}
-# A user may lack the right to them, and a server checks the rights to all declared keys (lua/part/base.lua). The same
+# A user may lack the right to them, and a server checks the rights to all declared keys (lua/01_request.lua). The same
 # applies to the history's marks that a hold was taken away, and that an entry is due.
 EXEMPT = ("redisson_lock_queue:", "redisson_lock_timeout:", "rlock:totals:", "rlock:history:", "rlock:once:", "rlock:pool:")
 # The description of a holder, and the time of a reader's first hold, because only the script knows that owner. The

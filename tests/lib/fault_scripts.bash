@@ -53,10 +53,18 @@ use_lock() {
 
 id_of() { [[ $1 == *:* || -z $1 ]] && echo "$1" || echo "$1:0"; }
 
+# The text that calls the script with words (script_words.lua), once more if FILE is older.
+script_text() {
+  [[ -s $BATS_FILE_TMPDIR/words.lua ]] ||
+    sed -e "/^--SCRIPT/{r $BATS_FILE_TMPDIR/lua/script.lua" -e 'd}' "$TESTS_DIR/lib/script_words.lua" >"$BATS_FILE_TMPDIR/words.lua"
+}
+
+# script VERB NAME=VALUE ...: see script_words.lua.
 script() {
   local verb=$1 status=0
   shift
-  local text=$BATS_FILE_TMPDIR/lua/${verb}_$layout.lua
+  local text=$BATS_FILE_TMPDIR/words.lua
+  script_text
   if [[ -n ${first_line:-} ]]; then
     echo "$first_line" | cat - "$text" >"$BATS_TEST_TMPDIR/begun.lua"
     text=$BATS_TEST_TMPDIR/begun.lua
@@ -64,7 +72,7 @@ script() {
   local way
   way_to srv
   redis-cli "${way[@]}" "${script_user[@]}" -e --eval "$text" \
-    "$lock" "$token_key" "$holder" "$queue" "$waiters" ${last_key:+"$last_key"} , "rlock $verb$sharded" "$channel" "$grant_channels" "$hold_keys" "$@" \
+    "$lock" "$token_key" "$holder" "$queue" "$waiters" ${last_key:+"$last_key"} , "$verb" "$layout" "$sharded" "$@" \
     >"$BATS_TEST_TMPDIR/$verb.reply" || status=$?
   sed 's/^\([^: ]*\):0$/\1/' "$BATS_TEST_TMPDIR/$verb.reply"
   return "$status"
@@ -77,20 +85,40 @@ in_others_turn() {
   "$@"
 }
 
-acquire() {
-  local change=()
-  ((resize == 0)) || change=("$resize" 0 '' 0 '' 0)
-  script acquire "$(id_of "$1")" "$2" "$3" "$(id_of "$4")" "$mode" "$(($# - 4))" "${@:5}" "${change[@]}"
+# $wanted: $mode as words. SLOTS [TAKEN [from NAMES]] of a semaphore.
+want() {
+  wanted=()
+  local slots taken from names
+  if [[ $mode == [0-9]* ]]; then
+    read -r slots taken from names <<<"$mode"
+    wanted=(want.slots="$slots" ${taken:+want.taken="$taken"} ${names:+want.names="$names"})
+  elif [[ $mode ]]; then
+    wanted=(want.mode="$mode")
+  fi
+  ((resize % 2 == 0)) || wanted+=(resize=true)
+  ((resize < 2)) || wanted+=(adopt=true)
 }
-enqueue() { script acquire "$(id_of "$1")" "$2" "$3" '' "$mode" 6 host h pid "$1" user u "$resize" 1 "${4:-}" "${5:-0}" "${6:-}" "${7:-0}"; }
-renew() { script renew "$(id_of "$1")" "${@:2}"; }
+
+acquire() {
+  local wanted about=("${@:5}")
+  want
+  [[ " ${about[*]} " != *' history '* ]] || wanted+=(history=true)
+  script acquire owner="$(id_of "$1")" lease="$2" hold="$3" ${4:+heir="$(id_of "$4")"} "${wanted[@]}" "${about[@]/#/about=}"
+}
+enqueue() {
+  local wanted
+  want
+  script acquire owner="$(id_of "$1")" lease="$2" hold="$3" "${wanted[@]}" about=host about=h about=pid about="$1" about=user about=u \
+    ${4:+wait.place="$4"} wait.priority="${5:-0}" ${6:+wait.most="$6"} $([[ ${7:-0} == 0 ]] || echo wait.replace=true)
+}
+renew() { script renew owner="$(id_of "$1")" lease="$2" ${3:+"$3=true"}; }
 release() {
   local last_key="$hold_keys${4:-request}:released"
-  script release "$(id_of "$1")" "$2" "${3:-0}" "${5:-0}"
+  script release owner="$(id_of "$1")" hold="$2" keep="${3:-0}" id="${4:-request}" remember="${5:-0}"
 }
 inspect() { script inspect; }
-force_unlock() { script force_unlock "$(id_of "$1")" "${2:-}" 1000 me; }
-raise() { script raise "$(id_of "$1")" "$2"; }
+force_unlock() { script force-unlock owner="$(id_of "$1")" begun="${2:-}" count=1000 by=me; }
+raise() { script raise owner="$(id_of "$1")" token="$2"; }
 
 field() { redis srv hget "$holder" "$1"; }
 
@@ -161,6 +189,12 @@ leaves_the_line() {
   nobody() { [[ $(listeners_on srv "$grant_channels$(id_of "$1")") == 0 ]]; }
   wait_until nobody "$1"
 }
+# packed FIELDS: the record of a living waiter, but for these.
+packed() {
+  echo "(function() local one = {version = 2, alive = 9e15, since = 1, lease = '1000', hold = 'h', about = {}}
+    for name, value in pairs({$1}) do one[name] = value end return cmsgpack.pack(one) end)()"
+}
+
 in_queue() { redis srv zrange "$queue" 0 -1 | sed 's/:0$//' | xargs; }
 
 # What the files share: a server for the file, a lock and a clean database for each test.
@@ -168,7 +202,7 @@ start_script_server() {
   redis_start srv
   # As rlock does in a cluster from Redis 7 on.
   export sharded=''
-  [[ ${TEST_OVER:-} != cluster || $(redis srv command info spublish) != *spublish* ]] || sharded=', sharded'
+  [[ ${TEST_OVER:-} != cluster || $(redis srv command info spublish) != *spublish* ]] || sharded=sharded
   # Sentinel publishes on the server, too, where some tests count.
   if [[ ${TEST_OVER:-} == sentinel ]]; then
     local way
@@ -177,6 +211,7 @@ start_script_server() {
     redis_freeze srv_watch
   fi
   cmake -DOUT="$BATS_FILE_TMPDIR/lua" -P "$LUA_DIR/embed.cmake"
+  script_text
 }
 
 fresh_lock() {
@@ -190,15 +225,3 @@ fresh_lock() {
 
 # end_listeners: ends those that listen and hear_releases have started.
 end_listeners() { end_mine "${listeners[@]}"; }
-
-# script_is_well_formed FILE: it starts with its contract, and the server can compile it.
-script_is_well_formed() {
-  local file=$LUA_DIR/verb/$1.lua
-  [[ $(head -n 1 "$file") == "-- $1: "* ]]
-  grep -q '^-- KEYS ' "$file"
-  grep -q '^-- Reply ' "$file"
-  local layout
-  for layout in plain read_write semaphore string; do
-    [[ $(redis srv -x script load <"$BATS_FILE_TMPDIR/lua/$1_$layout.lua") =~ ^[0-9a-f]{40}$ ]]
-  done
-}

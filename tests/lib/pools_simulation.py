@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""pools_simulation.py SOCKET SCRIPTS SEED [REQUESTS]: random requests for one to eight of eight slots, in the scripts of
+"""pools_simulation.py SOCKET SCRIPT SEED [REQUESTS]: random requests for one to eight of eight slots, in the script of
 lua/ on a real server, and in a model of the queue that knows nothing of them.
 
-SCRIPTS is the folder that lua/embed.cmake has written. Time is the model's: the jobs do not run, but ask, are told, renew
+SCRIPT is script_words.lua with the script in it. Time is the model's: the jobs do not run, but ask, are told, renew
 and release as rlock does. Every grant and every number must be the model's.
 
 Prints the figures. Ends with 0 if both agree, and no slot was anybody's twice.
@@ -18,8 +18,8 @@ import redis
 SLOTS, LEASE = 8, 30.0
 KEYS = ["pool", "redisson_lock_token:{pool}", "rlock:holder:{pool}", "rlock:queue:{pool}", "rlock:waiters:{pool}",
         "{pool}:timeout"]
-PREFIXES = ["redisson_sc:{pool}", "rlock:grant:{pool}:", "rlock:hold:{pool}:"]
-socket, scripts, seed = sys.argv[1], sys.argv[2], int(sys.argv[3])
+GRANTS, HOLDS = "rlock:grant:{pool}:", "rlock:hold:{pool}:"
+socket, script, seed = sys.argv[1], sys.argv[2], int(sys.argv[3])
 requests = int(sys.argv[4]) if len(sys.argv) > 4 else 1000
 
 
@@ -30,7 +30,7 @@ class Request:
         if takes > 1:
             digits = digits[:12] + "8" + digits[13:28] + f"{takes:04x}"
         self.owner = f"{uuid.UUID(digits)}:1"
-        self.mode = str(SLOTS) + (f" {takes}" if takes > 1 else "")
+        self.want = (f"want.slots={SLOTS}", f"want.taken={takes}")
         self.began = self.ended = None
         self.slots = []
 
@@ -39,8 +39,7 @@ class World:
     def __init__(self):
         self.server = redis.Redis(unix_socket_path=socket, decode_responses=True)
         self.server.flushall()
-        self.verbs = {verb: self.server.register_script(open(f"{scripts}/{verb}_semaphore.lua").read())
-                      for verb in ("acquire", "renew", "release")}
+        self.script = self.server.register_script(open(script).read())
         self.ear = self.server.pubsub()
         self.now, self.events, self.waiting, self.running = 0.0, [], [], []
         self.faults = []
@@ -76,23 +75,23 @@ class World:
     # The scripts.
 
     def call(self, verb, request, *words):
-        keys = KEYS + [PREFIXES[2] + request.owner.split(":")[0].replace("-", "")]
+        keys = KEYS + [HOLDS + request.owner.split(":")[0].replace("-", "")]
         if verb == "acquire":
             keys.append(f"{KEYS[4]}:{request.owner}")
         if verb == "release":
-            keys.append(f"{PREFIXES[2]}r{request.number}:released")
-        return self.verbs[verb](keys=keys, args=["rlock " + verb, *PREFIXES, request.owner, *words])
+            keys.append(f"{HOLDS}r{request.number}:released")
+        return self.script(keys=keys, args=[verb, "semaphore", "", f"owner={request.owner}", *words])
 
     def ask(self, request):
         """Whether it has its slots now."""
-        reply = self.call("acquire", request, 3600000, "h", "", request.mode, 0, 0, 1, "", 0, "", 0)
+        reply = self.call("acquire", request, "lease=3600000", "hold=h", *request.want, "wait.priority=0")
         if reply[0] == "granted":
             self.begin(request, [int(number) for number in reply[3].split()])
         return reply[0] == "granted"
 
     def told(self):
         """The requests that were told something, and what."""
-        by_channel = {PREFIXES[1] + one.owner: one for one in self.waiting}
+        by_channel = {GRANTS + one.owner: one for one in self.waiting}
         self.server.publish("end", "end")
         while True:
             message = self.ear.get_message(timeout=10)
@@ -102,7 +101,7 @@ class World:
                 yield by_channel[message["channel"]], message["data"]
 
     def arrive(self, request):
-        channel = PREFIXES[1] + request.owner
+        channel = GRANTS + request.owner
         self.ear.subscribe(channel, "end")
         while self.ear.get_message(timeout=10)["type"] != "subscribe":
             pass
@@ -126,14 +125,14 @@ class World:
         self.waiting.remove(request)
         self.running.append(request)
         request.began, request.slots = self.now, slots
-        self.ear.unsubscribe(PREFIXES[1] + request.owner)
+        self.ear.unsubscribe(GRANTS + request.owner)
         self.at(self.now + request.lasts, self.end, request)
         self.at(self.now + LEASE / 3, self.renew, request)
 
     def renew(self, request):
         if request.ended is not None:
             return
-        reply = self.call("renew", request, 3600000)[0]
+        reply = self.call("renew", request, "lease=3600000")[0]
         if reply != "renewed":
             self.fault(f"{request.number} is {reply}")
         self.at(self.now + LEASE / 3, self.renew, request)
@@ -143,7 +142,7 @@ class World:
             return
         request.ended = self.now
         self.running.remove(request)
-        reply = self.call("release", request, "h", 0, 0)
+        reply = self.call("release", request, "hold=h", "keep=0", f"id=r{request.number}", "remember=0")
         if reply[0] != "released":
             self.fault(f"{request.number} is {reply[0]}")
         for other, text in list(self.told()):

@@ -1,5 +1,5 @@
 #!/usr/bin/env bats
-# lua/verb/acquire.lua: each outcome that its head names, and what holds for all of them.
+# lua/10_acquire.lua: each outcome that its head names, and what holds for all of them.
 
 load ../lib/common
 load ../lib/fault_scripts
@@ -8,10 +8,6 @@ setup_file() { start_script_server; }
 setup() { fresh_lock; }
 teardown() { assert_mortal; }
 teardown_file() { redis_stop srv; }
-
-@test "acquire starts with its contract and compiles" {
-  script_is_well_formed acquire
-}
 
 @test "a free lock is granted to the new owner, with a lease" {
   run -0 acquire owner-1 5000 hold-1 ''
@@ -147,7 +143,7 @@ redis_has() { [[ $(redis srv exists "$1") == 1 ]]; }
 }
 
 # under HOLD: uses what owner-1 has, as `rlock run --owner` does.
-under() { script acquire owner-9:0 9000 "$1" owner-1:0 "$mode" 0 0 0 '' 0 '' 0 1; }
+under() { script acquire owner=owner-9:0 lease=9000 hold="$1" heir=owner-1:0 sole=true; }
 
 @test "under an owner that does not hold it, nothing is granted; with one hold, one more; with two: not-held, in-use" {
   run -0 under hold-9

@@ -1,5 +1,5 @@
 #!/usr/bin/env bats
-# lua/verb/acquire.lua on a server without memory, and by users who lack rights: nothing half-made stays.
+# lua/10_acquire.lua on a server without memory, and by users who lack rights: nothing half-made stays.
 
 load ../lib/common
 load ../lib/fault_scripts
@@ -111,13 +111,13 @@ teardown_file() { redis_stop srv; }
 @test "a server that does not tell one life of its data from another grants nothing with the epoch guard" {
   not_over cluster 'a cluster has no epoch guard'
   # As other servers answer: always zeros, or nothing.
-  local says sharded=', guard 0'
+  local says
   for says in master_replid:0000 ''; do
     first_line="local real = redis
       local redis = {call = real.call, pcall = function(...)
         local reply = real.pcall(...)
         return type(reply) == 'string' and string.gsub(reply, 'master_replid:%x+', '$says') or reply
-      end}" run -1 acquire owner-1 5000 hold-1 ''
+      end}" run -1 script acquire owner=owner-1:0 lease=5000 hold=hold-1 guard.lag=0
     assert_says 'INFO does not say master_replid'
     [[ $(redis srv dbsize) == 0 ]]
   done

@@ -42,7 +42,8 @@ dead_waiters() {
     for i = 1, ARGV[1] do
       redis.call('zadd', KEYS[1], i, 'dead-' .. i .. ':0')
       if i % 2 == 0 then
-        redis.call('hset', KEYS[2], 'dead-' .. i .. ':0', cmsgpack.pack({now + 60000, now, 30000, 'h', {}, ARGV[2]}))
+        redis.call('hset', KEYS[2], 'dead-' .. i .. ':0', cmsgpack.pack({version = 2, alive = now + 60000, since = now, lease = '30000', hold = 'h', about = {},
+          want = {mode = string.match(ARGV[2], '%a+'), slots = tonumber(ARGV[2])}}))
       end
     end
     redis.call('pexpire', KEYS[1], 600000)

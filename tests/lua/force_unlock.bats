@@ -1,5 +1,5 @@
 #!/usr/bin/env bats
-# lua/verb/force_unlock.lua: each outcome that its head names, and what holds for all of them.
+# lua/12_inspect.lua: each outcome that its head names, and what holds for all of them.
 
 load ../lib/common
 load ../lib/fault_scripts
@@ -8,10 +8,6 @@ setup_file() { start_script_server; }
 setup() { fresh_lock; }
 teardown() { assert_mortal; }
 teardown_file() { redis_stop srv; }
-
-@test "force_unlock starts with its contract and compiles" {
-  script_is_well_formed force_unlock
-}
 
 @test "the lock is taken from the given owner, and the waiters are told" {
   acquire owner-1 30000 hold-1 ''

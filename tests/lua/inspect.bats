@@ -1,5 +1,5 @@
 #!/usr/bin/env bats
-# lua/verb/inspect.lua: what its reply says, and that it changes nothing.
+# lua/12_inspect.lua: what its reply says, and that it changes nothing.
 
 load ../lib/common
 load ../lib/fault_scripts
@@ -18,10 +18,6 @@ changes() { redis srv info persistence | grep '^rdb_changes_since_last_save'; }
 
 # description FIELD: the line after it.
 description() { printf '%s\n' "${lines[@]:6}" | grep -x -A 1 -- "$1" | tail -n 1; }
-
-@test "inspect starts with its contract and compiles" {
-  script_is_well_formed inspect
-}
 
 @test "a free lock has no holder, and a TTL of -2" {
   inspected

@@ -1,5 +1,5 @@
 #!/usr/bin/env bats
-# lua/part/kind.lua: every verb refuses a key that does not look like a lock, and leaves it as it is, byte for byte.
+# lua/04_kinds.lua: every verb refuses a key that does not look like a lock, and leaves it as it is, byte for byte.
 
 load ../lib/common
 load ../lib/fault_scripts

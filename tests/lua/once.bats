@@ -1,5 +1,5 @@
 #!/usr/bin/env bats
-# lua/part/once.lua and remember.lua: a success is recorded with the release, and nothing is granted for it after that.
+# lua/07_memory.lua: a success is recorded with the release, and nothing is granted for it after that.
 
 load ../lib/common
 load ../lib/fault_scripts
@@ -13,13 +13,17 @@ teardown() { assert_mortal; }
 teardown_file() { redis_stop srv; }
 
 # acquire_once OWNER HOLD ONCE [WAIT]: ONCE is "<start> <key>".
-acquire_once() { script acquire "$(id_of "$1")" 30000 "$2" '' "$mode" 0 0 "${4:-0}" '' 0 '' 0 0 "$3"; }
+acquire_once() {
+  local wanted
+  want
+  script acquire owner="$(id_of "$1")" lease=30000 hold="$2" "${wanted[@]}" once.start="${3%% *}" once.key="${3#* }" \
+    $([[ ${4:-0} == 0 ]] || echo wait.priority=0)
+}
 # release_success OWNER HOLD START KEY [LASTS [REQUEST [KEEP]]]
 release_success() {
-  local last_key="$hold_keys${6:-request}:released" wakeup=()
-  [[ $layout != string ]] || wakeup=('' '' '' 0)
-  script release "$(id_of "$1")" "$2" "${7:-0}" 60000 "${wakeup[@]}" "rlock:totals:{$lock}" "rlock:history:{$lock}" + \
-    "$3" "$4" "${5:-60000}" $'7\nalice\nci-7\nmigrate'
+  local last_key="$hold_keys${6:-request}:released"
+  script release owner="$(id_of "$1")" hold="$2" keep="${7:-0}" id="${6:-request}" remember=60000 note.total= \
+    note.success.start="$3" note.success.key="$4" note.success.lasts="${5:-60000}" note.success.who=$'7\nalice\nci-7\nmigrate'
 }
 record() { redis srv hget "$successes" "$1"; }
 
@@ -133,7 +137,7 @@ record() { redis srv hget "$successes" "$1"; }
 
 @test "a heir does not hold it once more to run something once" {
   acquire a 30000 ha ''
-  run -0 script acquire b:0 30000 hb a:0 "$mode" 0 0 0 '' 0 '' 0 0 '0 1.4'
+  run -0 script acquire owner=b:0 lease=30000 hold=hb heir=a:0 once.start=0 once.key=1.4
   [[ $output == no-upgrade ]]
   release a ha
 }

@@ -1,5 +1,5 @@
 #!/usr/bin/env bats
-# lua/part/pool.lua: which of a semaphore's slots each owner has, and owners of several slots.
+# lua/06_semaphore.lua: which of a semaphore's slots each owner has, and owners of several slots.
 
 load ../lib/common
 load ../lib/fault_scripts
@@ -202,25 +202,6 @@ named() { mode="3 ${3:-1} from $2" acquire "$(id "$1" "${3:-1}")" 30000 "h$1" ''
   assert_slots 1
 }
 
-@test "an earlier version does not understand a request for several slots, and leaves it to the waiter" {
-  # What fits() was before 1.1.
-  local before
-  before=$(sed 's/^  return (slots_in(mode) or 0) > 0$/  return (tonumber(mode) or 0) > 0/' "$BATS_FILE_TMPDIR/lua/release_semaphore.lua")
-  [[ $before != "$(<"$BATS_FILE_TMPDIR/lua/release_semaphore.lua")" ]]
-  take 1
-  take 2 2
-  listen "$(id 4 2)"
-  queue_up 4 2
-  local new
-  new=$(<"$BATS_FILE_TMPDIR/lua/release_semaphore.lua")
-  echo "$before" >"$BATS_FILE_TMPDIR/lua/release_semaphore.lua"
-  run give 2 2
-  echo "$new" >"$BATS_FILE_TMPDIR/lua/release_semaphore.lua"
-  [[ $status == 0 && ${lines[0]} == released && $(in_queue) == "$(id 4 2)" ]]
-  run -0 queue_up 4 2
-  assert_slots '1 2'
-}
-
 @test "names of slots: others are refused while somebody holds or waits, and may come afterwards" {
   run -0 named 1 a,b,c 2
   assert_slots '0 1'
@@ -400,7 +381,7 @@ named() { mode="3 ${3:-1} from $2" acquire "$(id "$1" "${3:-1}")" 30000 "h$1" ''
   not_over acl 'it empties the server'
   local seed=${SEED:-$RANDOM}
   echo "# SEED=$seed" >&3
-  run python3 -B "$TESTS_DIR/lib/pools_simulation.py" "$srv_sock" "$BATS_FILE_TMPDIR/lua" "$seed" "${REQUESTS:-1000}"
+  run python3 -B "$TESTS_DIR/lib/pools_simulation.py" "$srv_sock" "$BATS_FILE_TMPDIR/words.lua" "$seed" "${REQUESTS:-1000}"
   printf '# %s\n' "${lines[@]}" >&3
   [[ $status == 0 ]]
 }

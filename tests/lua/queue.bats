@@ -1,5 +1,5 @@
 #!/usr/bin/env bats
-# lua/part/queue.lua: the waiters, their order, and which of them gets the lock next.
+# lua/08_queue.lua: the waiters, their order, and which of them gets the lock next.
 
 load ../lib/common
 load ../lib/fault_scripts
@@ -98,7 +98,7 @@ owner_of() { redis srv hkeys "$lock" | sed 's/:0$//'; }
   acquire a 30000 ha ''
   enqueue b 30000 hb
   enqueue c 30000 hc
-  redis srv eval "redis.call('hset', KEYS[1], 'b:0', cmsgpack.pack({1, 1, 30000, 'hb', {}}))" 1 "$waiters"
+  redis srv eval "redis.call('hset', KEYS[1], 'b:0', cmsgpack.pack({version = 2, alive = 1, since = 1, lease = '30000', hold = 'hb', about = {}}))" 1 "$waiters"
   release a ha
   hears c granted
   [[ $(owner_of) == c ]]
@@ -108,8 +108,8 @@ owner_of() { redis srv hkeys "$lock" | sed 's/:0$//'; }
 @test "the waiters' records are not trusted" {
   local junk
   listen b c
-  for junk in "'junk'" "''" 'cmsgpack.pack(7)' 'cmsgpack.pack({})' "cmsgpack.pack({9e15, 1, 'x', {}, 7})" \
-    "cmsgpack.pack({9e15, 1, 'x', 'h', {}})" "cmsgpack.pack({9e15, 1, 1000, {}, {}})"; do
+  for junk in "'junk'" "''" 'cmsgpack.pack(7)' 'cmsgpack.pack({})' "$(packed "lease = 'x'")" "$(packed 'lease = 1000')" \
+    "$(packed 'hold = {}')" "$(packed 'about = 7')" "$(packed "about = {'host'}")" "$(packed 'version = 1')" "$(packed 'want = 1')"; do
     acquire a 30000 ha ''
     enqueue b 30000 hb
     enqueue c 30000 hc
@@ -428,8 +428,8 @@ heard_elsewhere() {
   local id
   for id; do
     redis srv eval "local waiter = cmsgpack.unpack(redis.call('hget', KEYS[1], ARGV[1]))
-      assert(#waiter[8] == 40)
-      waiter[8] = string.rep('0', 40)
+      assert(#waiter.server == 40)
+      waiter.server = string.rep('0', 40)
       redis.call('hset', KEYS[1], ARGV[1], cmsgpack.pack(waiter))" 1 "$waiters" "$(id_of "$id")"
   done
 }
@@ -468,7 +468,8 @@ heard_elsewhere() {
   leaves_the_line b
   leaves_the_line c
   redis srv eval "local waiter = cmsgpack.unpack(redis.call('hget', KEYS[1], ARGV[1]))
-    redis.call('hset', KEYS[1], ARGV[1], cmsgpack.pack({unpack(waiter, 1, 7)}))" 1 "$waiters" "$(id_of c)"
+    waiter.server = nil
+    redis.call('hset', KEYS[1], ARGV[1], cmsgpack.pack(waiter))" 1 "$waiters" "$(id_of c)"
   run -0 renew a 30000
   [[ ${lines[2]} == 1 ]]
   release a ha

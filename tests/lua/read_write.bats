@@ -1,5 +1,5 @@
 #!/usr/bin/env bats
-# lua/layout/read_write.lua: readers and a writer, in the layout of Redisson's RReadWriteLock.
+# lua/05_read_write.lua: readers and a writer, in the layout of Redisson's RReadWriteLock.
 
 load ../lib/common
 load ../lib/fault_scripts

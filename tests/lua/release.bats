@@ -1,5 +1,5 @@
 #!/usr/bin/env bats
-# lua/verb/release.lua: each outcome that its head names, and what holds for all of them.
+# lua/11_release.lua: each outcome that its head names, and what holds for all of them.
 
 load ../lib/common
 load ../lib/fault_scripts
@@ -8,10 +8,6 @@ setup_file() { start_script_server; }
 setup() { fresh_lock; }
 teardown() { assert_mortal; }
 teardown_file() { redis_stop srv; }
-
-@test "release starts with its contract and compiles" {
-  script_is_well_formed release
-}
 
 @test "the last hold frees the lock and tells the waiters" {
   redis srv subscribe "$channel" >"$BATS_TEST_TMPDIR/heard" 3>&- &

@@ -1,5 +1,5 @@
 #!/usr/bin/env bats
-# lua/verb/renew.lua: each outcome that its head names, and what holds for all of them.
+# lua/11_release.lua: each outcome that its head names, and what holds for all of them.
 
 load ../lib/common
 load ../lib/fault_scripts
@@ -8,10 +8,6 @@ setup_file() { start_script_server; }
 setup() { fresh_lock; }
 teardown() { assert_mortal; }
 teardown_file() { redis_stop srv; }
-
-@test "renew starts with its contract and compiles" {
-  script_is_well_formed renew
-}
 
 @test "the owner's lease is extended, and the reply has the time that was left" {
   acquire owner-1 30000 hold-1 ''

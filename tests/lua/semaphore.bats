@@ -1,5 +1,5 @@
 #!/usr/bin/env bats
-# lua/layout/semaphore.lua: a limited number of holders at a time, in the layout of Redisson's RPermitExpirableSemaphore.
+# lua/06_semaphore.lua: a limited number of holders at a time, in the layout of Redisson's RPermitExpirableSemaphore.
 
 load ../lib/common
 load ../lib/fault_scripts

@@ -1,5 +1,5 @@
 #!/usr/bin/env bats
-# lua/layout/string.lua: one holder, in the layout of SET key value NX PX.
+# lua/04_kinds.lua: one holder, in the layout of SET key value NX PX.
 
 load ../lib/common
 load ../lib/fault_scripts
@@ -267,25 +267,24 @@ signal() { redis srv lrange "signal-$lock" 0 -1; }
 
 @test "release and force_unlock: clients that wait for an element of a list find one, with a TTL, once for each release" {
   also_allow srv +lpush
-  local last_key=$hold_keys'one:released' wakeup=(lpush "signal-$lock" 1 5000)
+  local request=one wakeup=(wake.way=lpush wake.where="signal-$lock" wake.what=1 wake.lasts=5000)
   acquire a 30000 ha ''
-  run -0 script release a:0 ha 0 5000 "${wakeup[@]}"
+  run -0 script release owner=a:0 hold=ha keep=0 id="$request" remember=5000 "${wakeup[@]}"
   [[ ${lines[0]} == released && $(signal) == 1 ]]
   (($(redis srv pttl "signal-$lock") > 0))
   # Sent twice, it wakes nobody again; nor does one that was refused, or that lets the lock expire.
   redis srv del "signal-$lock"
-  run -0 script release a:0 ha 0 5000 "${wakeup[@]}"
+  run -0 script release owner=a:0 hold=ha keep=0 id="$request" remember=5000 "${wakeup[@]}"
   [[ ${lines[0]} == released && -z $(signal) ]]
-  last_key=$hold_keys'two:released'
+  request=two
   foreign
-  run -0 script release a:0 ha 0 5000 "${wakeup[@]}"
+  run -0 script release owner=a:0 hold=ha keep=0 id="$request" remember=5000 "${wakeup[@]}"
   [[ ${lines[0]} == other-owner && -z $(signal) ]]
-  last_key=
-  run -0 script force_unlock random '' 1000 me "${wakeup[@]}"
+  run -0 script force-unlock owner=random begun= count=1000 by=me "${wakeup[@]}"
   [[ ${lines[0]} == released && $(signal) == 1 ]]
   # Several releases leave one element.
   foreign
-  run -0 script force_unlock random '' 1000 me "${wakeup[@]}"
+  run -0 script force-unlock owner=random begun= count=1000 by=me "${wakeup[@]}"
   [[ $(signal) == 1 ]]
   redis srv del "signal-$lock"
 }
@@ -293,34 +292,34 @@ signal() { redis srv lrange "signal-$lock" 0 -1; }
 @test "release: other programs' waiters are woken when the lock is free, and not when a waiter of rlock has it" {
   also_allow srv +lpush
   cd "$BATS_TEST_TMPDIR" || return
-  local last_key wakeup=(lpush "signal-$lock" 1 5000)
+  local request wakeup=(wake.way=lpush wake.where="signal-$lock" wake.what=1 wake.lasts=5000)
   listen w1 w2
   acquire a 30000 ha ''
   waits w1
   waits w2
-  last_key=$hold_keys'one:released'
-  run -0 script release a:0 ha 0 0 "${wakeup[@]}"
+  request=one
+  run -0 script release owner=a:0 hold=ha keep=0 id="$request" remember=0 "${wakeup[@]}"
   hears w1 free
   [[ $(signal) == 1 ]]
   redis srv del "signal-$lock"
   w1_has_it() { enqueue w1 30000 hw1 && [[ $(value) == w1:0 ]]; }
   wait_until w1_has_it
-  last_key=$hold_keys'two:released'
-  run -0 script release w1:0 hw1 0 0 "${wakeup[@]}"
+  request=two
+  run -0 script release owner=w1:0 hold=hw1 keep=0 id="$request" remember=0 "${wakeup[@]}"
   [[ $(value) == w2:0 && -z $(signal) ]]
 }
 
 @test "release: a failed wake-up is reported, and the lock is free anyway; a list without a TTL does not stay" {
-  local last_key=$hold_keys'one:released'
+  local request=one
   redis srv acl setuser weak reset on '>pw' "~$lock" "~*{$lock}*" '&*' +@all
   acquire a 30000 ha ''
   script_user=(--user weak --pass pw --no-auth-warning)
-  run -0 script release a:0 ha 0 0 lpush "signal-$lock" 1 5000
+  run -0 script release owner=a:0 hold=ha keep=0 id="$request" remember=0 wake.way=lpush wake.where="signal-$lock" wake.what=1 wake.lasts=5000
   [[ ${lines[0]} == released && -n ${lines[2]} && $(redis srv exists "$lock" "signal-$lock") == 0 ]]
   as_full_user
   redis srv acl deluser weak
   acquire a 30000 ha ''
-  run -0 script release a:0 ha 0 0 lpush "signal-$lock" 1 none
+  run -0 script release owner=a:0 hold=ha keep=0 id="$request" remember=0 wake.way=lpush wake.where="signal-$lock" wake.what=1 wake.lasts=none
   [[ ${lines[0]} == released && $(redis srv exists "$lock") == 0 ]]
   short_lived() { [[ $(redis srv exists "signal-$lock") == 0 ]]; }
   wait_until short_lived
@@ -331,15 +330,15 @@ signal() { redis srv lrange "signal-$lock" 0 -1; }
   foreign
   run -0 force_unlock other:0
   [[ $output == other-owner && $(value) == random ]]
-  run -0 script force_unlock random '' 1000 me
+  run -0 script force-unlock owner=random begun= count=1000 by=me
   [[ ${lines[0]} == released && $(redis srv exists "$lock") == 0 ]]
-  run -0 script force_unlock random '' 1000 me
+  run -0 script force-unlock owner=random begun= count=1000 by=me
   [[ $output == free ]]
   long=$(head -c 512 /dev/zero | tr '\0' x)
   redis srv set "$lock" "$long-and-more" px 60000
-  run -0 script force_unlock "${long%x}" '' 1000 me
+  run -0 script force-unlock owner="${long%x}" begun= count=1000 by=me
   [[ $output == other-owner ]]
-  run -0 script force_unlock "$long" '' 1000 me
+  run -0 script force-unlock owner="$long" begun= count=1000 by=me
   [[ ${lines[0]} == released && $(redis srv exists "$lock") == 0 ]]
   acquire a 30000 ha ''
   acquire b 30000 hb a

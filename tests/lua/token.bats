@@ -1,5 +1,5 @@
 #!/usr/bin/env bats
-# The fencing token that lua/verb/acquire.lua gives with every grant: it only grows.
+# The fencing token that lua/10_acquire.lua gives with every grant: it only grows.
 
 load ../lib/common
 load ../lib/fault_scripts

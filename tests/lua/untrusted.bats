@@ -105,12 +105,12 @@ long_description() {
 @test "waiters with records that are long, deep or of other types count as dead, and are not shown" {
   local record
   listen b c
-  for record in "cmsgpack.pack({9e15, 1, 1000, 'h', {'host', string.rep('x', 1200000)}, ''})" \
+  for record in "$(packed "about = {'host', string.rep('x', 1200000)}")" \
     "string.rep('\\145', 1000) .. '\\1'" "string.rep('\\145', 1000000) .. '\\1'" \
-    "cmsgpack.pack({9e15, 1, 1000, 'h', {'host', {{{{{{{{{{1}}}}}}}}}}}, ''})" \
-    "cmsgpack.pack({9e15, 1, 1000, 'h', {}, {{{{{{{{{{{1}}}}}}}}}}}})" \
-    "cmsgpack.pack({9e15, 1, -5, 'h', {}, ''})" "cmsgpack.pack({9e15, 1, 1e300, 'h', {}, ''})" \
-    "cmsgpack.pack({0/0, 1, 1000, 'h', {}, ''})" "cmsgpack.pack({9e15, {}, 1000, 'h', {}, ''})"; do
+    "$(packed "about = {'host', {{{{{{{{{{1}}}}}}}}}}}")" "$(packed 'about = {{{{{{{{{{{{1}}}}}}}}}}}}')" \
+    "$(packed "lease = '-5'")" "$(packed "lease = '1e300'")" "$(packed 'alive = 0/0')" "$(packed 'since = {}')" \
+    "$(packed "want = {slots = 'x'}")" "$(packed 'want = {mode = {}}')" "$(packed 'once = {key = 1}')" "$(packed 'guard = 1')" \
+    "$(packed "server = string.rep('x', 41)")"; do
     acquire a 30000 ha ''
     enqueue b 30000 hb
     enqueue c 30000 hc
@@ -138,7 +138,8 @@ long_description() {
         redis.call('hset', ARGV[1] .. hex, field, string.rep('x', 2000))
       end
       redis.call('zadd', KEYS[3], i, 'w' .. i)
-      redis.call('hset', KEYS[4], 'w' .. i, cmsgpack.pack({9e15, 1, 1000, 'h', {'a', string.rep('x', 4000)}, ''}))
+      redis.call('hset', KEYS[4], 'w' .. i, cmsgpack.pack({version = 2, alive = 9e15, since = 1, lease = '1000', hold = 'h',
+        about = {'a', string.rep('x', 4000)}}))
     end
     redis.call('pexpire', KEYS[2], 60000)" 4 "$lock" "{$lock}:timeout" "$queue" "$waiters" "$hold_keys"
   inspect >reply

@@ -14,7 +14,7 @@ constexpr std::string_view kText = "7ac0ffee", kBytes = "\x7a\xc0\xff\xee"sv;
 // Attempts of requests that release have this added.
 constexpr int kRelease = 0x80;
 
-// The end says how many slots its owner takes, if several (lua/layout/semaphore.lua).
+// The end says how many slots its owner takes, if several (lua/06_semaphore.lua).
 std::string uuid(int attempt, int client, int taken) {
   char rest[32];
   std::snprintf(rest, sizeof rest, "-%02x%02x-%c000-8000-00000000%04x", attempt & 0xff, client & 0xff,

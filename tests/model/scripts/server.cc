@@ -133,7 +133,7 @@ Word word_of(lock::Acquired::Outcome outcome) {
   }
 }
 
-// By the record of the waiter (lua/part/waiter.lua).
+// By the record of the waiter (lua/08_queue.lua).
 bool is_alive(const Value& waiters, const std::string& id, long long now) {
   const auto record = std::ranges::find_if(waiters.fields, [&](const auto& field) { return field.first == id; });
   if (record == waiters.fields.end()) return false;

@@ -1,0 +1,189 @@
+-- request: what is asked for; the names of the lock's data; and the tools of everything below.
+--
+-- The files of lua/, in the order of their numbers, are one script, the only one of rlock. It begins with the short ways
+-- (2_short.lua): what most requests need, for a plain lock that nobody waits for. Everything else is one function, so that
+-- the server creates its parts only if they are needed: what a key contains and how each kind of lock is stored (3 to 6), what
+-- a holder leaves behind (7), the waiters (8), how a lock is given to somebody (9), and the verbs (10 to 12).
+--
+-- man/rlock-protocol.7 is the wire contract that other programs may rely on. These rules were each learned from a failure:
+--
+-- - Every request can be sent twice. A reply can be lost, and the client sends again. An acquire then finds its own owner id
+--   and grants the same hold. Redisson's way, HINCRBY, left a lock that one release did not free in 200 of 200 lost replies.
+-- - An owner id is used for one attempt. It is a random UUID, and is dead once a release for it was sent. Reused, it could be
+--   released by a release that was sent for the attempt before (tests/model/scripts tries all orders of events).
+-- - No half-made lock. grant() first writes what a full server refuses, and the lock last. Each key gets its TTL at once, or
+--   is removed again. A user without +pexpire once left a lock that never expired.
+-- - Renew, release and waiting work on a server that is out of memory: they do not begin with a command that it refuses.
+-- - Publishing never fails a release: pcall, not call. Only the server's clock counts, TIME, never a client's.
+-- - One call does a limited amount of work, because a script blocks all other clients. Dead waiters and readers are removed by
+--   the hundred; a reply asks for another call.
+-- - What other programs may have written is untrusted: its length, depth and type are checked. A key that does not look like a
+--   lock is left alone (3_kinds.lua).
+--
+-- ARGV[1] is "rlock VERB", for readers of MONITOR or SLOWLOG: acquire, renew, release, inspect, force-unlock, or for a quorum
+-- raise. ARGV[2] is the request, a MessagePack map, and so is the reply. A time that goes on to the server is a decimal text,
+-- because passing a number costs as much as half a command. Of all requests:
+--
+--   layout      text   plain, read_write, semaphore or string: how the lock is stored
+--   owner       text   who acquires, renews …; an inspect has none
+--   sharded     true   messages go to the channels of a slot, on which the waiters then listen: in a cluster, PUBLISH tells all
+--                      servers, and cannot count listeners on other servers; SPUBLISH, since Redis 7, stays on this one
+--   guard       map    what the client asks of the epoch guard (7_memory.lua): data, lag, age, life
+--   login       true   the caller has logged in, so it may be a user who lacks rights
+--
+-- The heads of the verbs list the rest. In all replies:
+--
+--   outcome     text   what happened; the verb's head lists them
+--   more        1      there is more to do than one call may, so a release for an owner that does not exist should follow
+--   what, ttl, guess   of the outcome other-kind: what the key contains instead, see other_than() in 3_kinds.lua
+--
+-- How an owner wants to hold the lock is a map `want`: of a read-write lock, mode: read or write; of a string, mode: set; of a
+-- semaphore, slots: how many it has, taken: how many of them the owner takes (1 if absent), and names: with commas in between,
+-- if they have some; of a plain lock, it is absent or empty.
+
+-- C++ gets the names of all fields of requests, replies and records from here (embed.cmake):
+--   about adopt age ahead alive back begun by cause command control count data entry fault granted guess guard heir hidden
+--   history hold holder holders holds host id joined keep kept key lag lasted lasts layout lease left life listening
+--   login mode more most names newest note now number numbers once only_if_held outcome owner pid place priority reason remember
+--   remembered renewal replace resize said server sharded since slots sole start stays strangers success taken token total ttl
+--   unrecorded untidy unwritten user version wait waiters waiting wake want way what where who within
+
+-- The keys and channels beside the lock N: <word>{N}, or <word>N if N contains a brace. C++ has this list, too: the word; the
+-- type, 'channel', or '-' for what only Redisson uses; and what it is.
+local kHolder = 'rlock:holder:'               -- hash: describes the only holder, for its lease; of other locks, a mark
+local kHold = 'rlock:hold:'                   -- hash: of what <id> is about, see below
+local kQueue = 'rlock:queue:'                 -- zset: the waiters and their places
+local kWaiters = 'rlock:waiters:'             -- hash: the record of each waiter
+local kHistory = 'rlock:history:'             -- stream: past holds, for a month after the last
+local kTotals = 'rlock:totals:'               -- hash: losses and the like, for a month after the last
+local kOnce = 'rlock:once:'                   -- hash: successes, as long as any of them is remembered
+local kPool = 'rlock:pool:'                   -- hash: who has which slot, as long as the longest permit
+local kToken = 'redisson_lock_token:'         -- string: the last fencing token, for ever
+local kFairQueue = 'redisson_lock_queue:'     -- list: the waiters of RFairLock
+local kFairTimes = 'redisson_lock_timeout:'   -- zset: until when they count as alive
+local kLatch = 'redisson_unlock_latch:'       -- -: the outcome of a release by Redisson
+local kControl = 'rlock:control:'             -- channel: asks a holder to stop
+local kGrant = 'rlock:grant:'                 -- channel: <id> follows: tells one waiter
+local kReleases = 'redisson_lock__channel:'   -- channel: releases of plain locks, and of strings
+local kRwReleases = 'redisson_rwlock:'        -- channel: releases of read-write locks
+local kSlotReleases = 'redisson_sc:'          -- channel: releases of semaphores
+
+-- A call declares each key that the caller can know, except those of RFairLock, of the history and of the pool, because a server
+-- checks the rights to all declared keys, and a user may lack the right to these. Only the script can know the keys of other
+-- holders and waiters. All are in the lock's hash slot.
+local lock, token_key, holder, queue, waiters = unpack(KEYS)
+local verb, request = string.sub(ARGV[1], 7), cmsgpack.unpack(ARGV[2])
+local owner, guard = request.owner, request.guard
+local tag = string.find(lock, '{', 1, true) and lock or '{' .. lock .. '}'
+local fair_queue = kFairQueue .. tag
+local grants, holds = kGrant .. tag .. ':', kHold .. tag .. ':'
+local channel = (request.layout == 'read_write' and kRwReleases or request.layout == 'semaphore' and kSlotReleases or kReleases) .. tag
+
+-- Times that scripts and rlock share, in milliseconds. The n-th waiter looks again after n times the longest poll, but at most
+-- after the longest silence. One that was given the lock takes it within kGrantTime, or the next one gets it. After an open
+-- release only others may take the lock for kOthersTurn; the first waiter gives them a little longer.
+local kLongestPoll = 5000
+local kLongestSilence = 35000
+local kGrantTime = 5000
+local kOthersTurn = 90
+-- A newcomer's own lease counts for the epoch guard, but not for longer than this. A success that is further in the future than
+-- kAhead is from before a large step of the server's clock, and does not count; a small step must not make a job succeed twice.
+local kOwnLease = 600000
+local kAhead = 3600000
+local kMonth = 30 * 24 * 3600 * 1000
+local kLongestLease = 122 * kMonth
+local kNever = 366 * 24 * 3600 * 1000  -- Redisson's "never" is the year 31207
+
+-- Set if there is more to do than one call may.
+local unfinished = false
+
+local function reply(map)
+  map.more = unfinished and 1 or nil
+  return cmsgpack.pack(map)
+end
+
+-- An untrusted number, if it is one from `least` to `most`; otherwise nil.
+local function number_in(value, least, most)
+  local number = (type(value) == 'number' or type(value) == 'string' and #value <= 20) and tonumber(value)
+  return number and number >= least and number <= (most or 2 ^ 53) and number or nil  -- not NaN
+end
+
+-- Not "%d", which is a C long with 32 bits on some servers.
+local function text(number)
+  return string.format('%.0f', number)
+end
+
+-- Other programs may write companion keys, too. Returns false for a key of another type.
+local function peek(...)
+  local found = redis.pcall(...)
+  if type(found) == 'table' and found.err then
+    if string.find(found.err, 'WRONGTYPE', 1, true) then
+      return false
+    end
+    error(found.err, 0)
+  end
+  return found
+end
+
+-- Without the right to set a TTL, a key that was just written is removed, by SET, which a grant needs anyway, because every
+-- other right may be missing as well.
+local function limit(key, ttl)
+  local limited = redis.pcall('pexpire', key, ttl)
+  if type(limited) == 'table' then
+    redis.call('set', key, '', 'px', 1)
+    error(limited.err, 0)
+  end
+end
+
+-- The server's time: in microseconds, in milliseconds, and as texts of seconds and of the rest.
+local now, now_us, seconds, micros
+local function read_clock()
+  local time = redis.call('time')
+  now_us = tonumber(time[1]) * 1000000 + tonumber(time[2])
+  now, seconds, micros = math.floor(now_us / 1000), time[1], string.format('%06d', time[2])
+end
+
+-- Reads a fencing token, which is untrusted. A number that is a hundred years ahead of the server's clock is none: no wrong
+-- clock has caused it, and a quorum would carry it to all servers, where soon no larger one could follow.
+local function token_in(value, least)
+  return number_in(value, least, math.min(now_us + 100 * 366 * 24 * 3600 * 1e6, 2 ^ 53 - 2))
+end
+
+-- nil: the key contains something else.
+local function next_token()
+  local previous = redis.pcall('get', token_key) or '0'
+  if type(previous) == 'table' and not string.find(previous.err, 'WRONGTYPE', 1, true) then
+    error(previous.err, 0)
+  end
+  previous = token_in(previous, 0)
+  if previous then
+    return previous + 1 > now_us and text(previous + 1) or seconds .. micros
+  end
+end
+
+local function fault_of(found)
+  return type(found) == 'table' and (found.err or '') or ''
+end
+
+-- Returns the number of receivers, or an error.
+local function publish(to, what)
+  return redis.pcall(request.sharded and 'spublish' or 'publish', to, what)
+end
+
+-- Also for clients of other programs that use SUBSCRIBE in a cluster, on the server that keeps the slot.
+local function publish_for_others(to, what)
+  local heard = publish(to, what)
+  if request.sharded and redis.pcall('pubsub', 'numsub', to)[2] ~= 0 then
+    redis.pcall('publish', to, what)
+  end
+  return heard
+end
+
+-- Keeps the outcome of a release for later sendings of the same request; otherwise 'free' after a lost reply could also mean
+-- that the lock was lost long before. (Redisson's unlock latch does the same.)
+local function remember(outcome)
+  if request.remember ~= '0' then
+    redis.pcall('set', holds .. request.id .. ':released', outcome, 'px', request.remember)
+  end
+  return outcome
+end

@@ -1,0 +1,66 @@
+-- short: the short ways. Each does exactly what the rest of the script would do for such a request.
+
+-- What an owner says about itself is in `about`: field, value … (10_acquire.lua). `waits`: it has to be asked for in full.
+if request.layout == 'plain' then
+  if verb == 'acquire' and not (request.wait or request.sole or request.once or request.history) and
+    redis.pcall('exists', lock, holder, queue, waiters, fair_queue, holds .. 'due') == 0 then
+    -- Most locks are free and have no waiters, so there is nothing that a grant would have to look at.
+    read_clock()
+    local lease, spare = request.lease, holds .. request.hold .. ':entry'
+    if request.login then
+      redis.call('pttl', spare)
+      redis.call('hmget', spare, '')
+    end
+    local in_guard = guard and counted(tonumber(lease), request.renewal)
+    if not guard or held_back(guard, in_guard) == 0 then
+      local token = next_token()
+      if not token then
+        return reply({outcome = 'no-token'})
+      end
+      remember_lease(guard, in_guard)
+      redis.call('set', token_key, token)
+      if request.login then
+        redis.call('hdel', spare, '')
+      end
+      redis.call('hset', holder, 'owner', owner, 'token', token, 'lease', lease, 'hold:' .. request.hold, '1',
+        'since', seconds .. string.sub(micros, 1, 3), unpack(request.about))
+      limit(holder, lease)
+      redis.call('hset', lock, owner, '1')
+      limit(lock, lease)
+      return reply({outcome = 'granted', owner = owner, token = token})
+    end
+  end
+  if verb == 'release' and request.keep == '0' and not request.note then
+    local held = peek('hmget', lock, owner, 'mode')
+    local described = held and held[1] == '1' and not held[2] and peek('hmget', holder, 'owner', 'hold:' .. request.hold, 'history')
+    if described and described[1] == owner and described[2] and not described[3] and
+      redis.pcall('exists', queue, waiters, fair_queue) == 0 then
+      redis.call('pexpire', holder, '0')
+      redis.call('hdel', lock, owner)
+      remember('released')
+      return reply({outcome = 'released', left = 0, fault = fault_of(publish_for_others(channel, '0'))})
+    end
+  end
+  if verb == 'renew' and request.granted and request.lease ~= '0' and not guard then
+    -- A job renews the lease that it was granted. Usually nobody waits, and no history is recorded.
+    local held = peek('hmget', lock, owner, 'mode')
+    local left = held and held[1] and not held[2] and redis.call('pttl', lock)
+    if left and left <= tonumber(request.lease) and redis.pcall('exists', queue, holds .. 'due') == 0 then
+      redis.call('pexpire', holder, request.lease)
+      redis.call('pexpire', lock, request.lease)
+      return reply({outcome = 'renewed', left = left})
+    end
+  end
+end
+
+-- The rest of the script. (A closure copies what its function has from outside, but has to look for what is the function's own.)
+local function everything()
+local function need_clock()
+  if not now then
+    read_clock()
+  end
+end
+-- A user without the right to TIME can release a plain lock that nobody waits for.
+if verb ~= 'release' or request.layout ~= 'plain' then
+  need_clock()
+end

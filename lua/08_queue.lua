@@ -1,0 +1,289 @@
+-- queue: the waiters of a lock, their order, and which of them are alive.
+--
+-- The queue is a sorted set, id of a waiter -> place. The waiters are a hash, id -> record, with the fields 'open' (the time of
+-- the last release, if it was open), 'latest' (the waiter that the next --replace-waiting replaces), and 'came' (see may_come()).
+-- <waiters>:<id> says who has replaced a waiter, until that waiter asks again.
+-- A waiter listens on its own channel before it joins the queue, so if nobody listens there, it is dead, provided that it
+-- has listened to this very server. The queue may have come from another server: in a cluster with its slot, in a failover,
+-- or from the disk after a restart. Its waiters then have to connect again, and keep their places in the meantime.
+-- Messages:  'granted'      the lock is yours; take it within kGrantTime, or the next waiter gets it
+--            'first <ttl>'  you are the first one now: listen on the lock's channel, too; the holder has this many ms
+--            'front'        the same, but the lock may already have been released, so look
+--            'behind'       another one is the first now: ask, and stop listening on the lock's channel
+--            'free'         the lock is free for anyone; give others a head start
+--            'replaced <by whom>'
+--            'succeeded'    what you want to run once has succeeded; ask, and you will hear who did it
+-- Sent twice: each function finds what its first call has done, and adds nothing.
+
+-- A waiter's record is a map, packed with MessagePack; all 2.x can read it, and ignore what they do not know:
+--   version   2
+--   alive     until when it counts as alive (ms)
+--   since     when it began to wait (ms)
+--   lease     a decimal text; hold: the id of its request; about: what it says about itself; want; renewal; once; guard: as in
+--             its request (10_acquire.lua)
+--   server    the run id of the last server on which it was found to listen
+-- nil: there is none, or another program has written it.
+local function record_of(id)
+  local packed = peek('hget', waiters, id)
+  if not packed or #packed > 16384 then
+    return
+  end
+  local known, waiter = pcall(cmsgpack.unpack, packed)
+  if not known or type(waiter) ~= 'table' or waiter.version ~= 2 or not (number_in(waiter.alive, 0) and
+    number_in(waiter.since, 0) and number_in(waiter.lease, 1, kLongestLease)) or type(waiter.lease) ~= 'string' or
+    type(waiter.hold) ~= 'string' or type(waiter.about) ~= 'table' or #waiter.about > 64 or #waiter.about % 2 ~= 0 then
+    return
+  end
+  for _, field in ipairs(waiter.about) do
+    if type(field) ~= 'string' then
+      return
+    end
+  end
+  local want, once, asked = waiter.want or {}, waiter.once or {key = '', start = 0}, waiter.guard or {}
+  local function is(kind, value)
+    return value == nil or type(value) == kind
+  end
+  if type(want) ~= 'table' or not is('string', want.mode) or not is('number', want.slots) or not is('number', want.taken) or
+    not is('string', want.names) or type(once) ~= 'table' or type(once.key) ~= 'string' or type(once.start) ~= 'number' or
+    type(asked) ~= 'table' or not is('number', asked.lag) or not is('string', waiter.server) or #(waiter.server or '') > 40 then
+    return
+  end
+  waiter.want = want
+  return waiter
+end
+
+function first_record()
+  return record_of((peek('zrange', queue, 0, 0) or {})[1] or '')
+end
+
+-- The record of a living waiter; otherwise nil.
+local function living(id)
+  local waiter = record_of(id)
+  return waiter and waiter.alive >= now and waiter or nil
+end
+
+-- How long the waiter at an index of the queue counts as alive after a look: 2.5 times the time until its next look.
+local function alive_for(index)
+  return 2.5 * math.min(kLongestPoll * (index + 1), kLongestSilence)
+end
+
+local function first_waiter()
+  return redis.call('zrange', queue, 0, 0)[1]
+end
+
+-- The number of waiters that were told something, or found dead, in this call.
+local done = 0
+local function has_time()
+  done = done + 1
+  unfinished = unfinished or done > 100
+  return done <= 100
+end
+
+-- The queue expires after the last waiter's time.
+local function keep_queue()
+  redis.call('pexpire', queue, alive_for(5))
+  redis.call('pexpire', waiters, alive_for(5))
+end
+
+-- {channel, number of listeners, channel …}
+local function listeners_of(...)
+  return redis.call('pubsub', request.sharded and 'shardnumsub' or 'numsub', ...)
+end
+
+-- The queue of Redisson's RFairLock, a plain lock with a list of waiting owners, and the times until which they count as alive.
+-- The release of a fair holder is published to the first one, on <channel>:<id>. For a user without a right to these keys, the
+-- queue seems empty. Locks of other kinds have none.
+local fair_times = kFairTimes .. tag
+local has_fair_queue = request.layout == 'plain'
+local fair_in_use  -- nil: unknown
+
+-- The first ones in that queue that count as alive.
+local function strangers(most)
+  local ids, alive = has_fair_queue and redis.pcall('lrange', fair_queue, 0, most - 1) or {}, {}
+  fair_in_use = #ids > 0
+  for _, id in ipairs(ids) do
+    local alive_until = redis.pcall('zscore', fair_times, id)
+    if #id <= 512 and (type(alive_until) ~= 'string' or tonumber(alive_until) > now) then
+      alive[#alive + 1] = id
+    end
+  end
+  return alive
+end
+
+-- Whether a waiter of rlock is there.
+local function joined(id)
+  return has_fair_queue and type(redis.pcall('zscore', fair_times, id)) == 'string'
+end
+
+-- How long a waiter of rlock counts as alive there. The first one looks every five seconds.
+local kAliveThere = 15000
+
+-- Redisson's keys never expire; keys with only waiters of rlock do.
+local function keep_fair()
+  local ids = redis.pcall('lrange', fair_queue, 0, 99)
+  local others = #ids == 100  -- the rest are not looked at
+  for _, id in ipairs(ids) do
+    if not redis.call('zscore', queue, id) then
+      local alive_until = number_in(redis.pcall('zscore', fair_times, id), 0)
+      -- A waiter whose time is over for a minute is dead, even by the clocks of Java hosts.
+      if not alive_until or alive_until > now - 60000 then
+        others = true
+        break
+      end
+      redis.pcall('lrem', fair_queue, 1, id)  -- not 0, which looks at all of a long queue
+      redis.pcall('zrem', fair_times, id)
+    end
+  end
+  for _, key in ipairs({fair_queue, fair_times}) do
+    if others then
+      redis.pcall('persist', key)
+    else
+      redis.pcall('pexpire', key, 2 * kAliveThere)
+    end
+  end
+end
+
+-- Removes a waiter of rlock from it.
+local function part(id)
+  if fair_in_use == nil then
+    fair_in_use = has_fair_queue and redis.pcall('exists', fair_queue) == 1
+  end
+  if fair_in_use and joined(id) then
+    local ids = redis.pcall('lrange', fair_queue, 0, 99)
+    local found = #ids < 100
+    for _, one in ipairs(ids) do
+      found = found or one == id
+    end
+    if found then
+      redis.pcall('lrem', fair_queue, 1, id)
+      redis.pcall('zrem', fair_times, id)
+    else  -- at the head, clients of either queue remove it as dead
+      redis.pcall('zadd', fair_times, 0, id)
+    end
+    keep_fair()
+  end
+end
+
+-- While there may be a fair waiter or a fair holder, rlock's first waiter is in their queue, too, so that each side has its
+-- turns, and it hears of the release of a fair holder. Returns whether it is there.
+local function join(id, free)
+  if not has_fair_queue then
+    return false
+  end
+  local ids = redis.pcall('lrange', fair_queue, 0, 99)
+  local nobody = #ids == 0 and (free or redis.call('hexists', lock, peek('hget', holder, 'owner') or '') == 1)
+  if ids.err or nobody and not joined(id) then
+    return false
+  end
+  -- Redisson subtracts a waiter's time from the ends of all behind it, so each adds its own to that of the last one.
+  local at, standing = #ids + 1, #ids == 100 and joined(id)
+  for i, one in ipairs(ids) do
+    if one == id then
+      at, standing = i, true
+    end
+  end
+  local before = at > 1 and redis.pcall('zscore', fair_times, ids[at - 1])
+  local ends = math.max(number_in(before, 0) or 0, now + math.max(redis.call('pttl', lock), 0)) + kAliveThere
+  if type(redis.pcall('zadd', fair_times, text(ends), id)) == 'table' then
+    return false
+  end
+  if not standing and type(redis.pcall('rpush', fair_queue, id)) == 'table' then
+    redis.pcall('zrem', fair_times, id)
+    return false
+  end
+  keep_fair()
+  return true
+end
+
+local function forget(id)
+  redis.call('zrem', queue, id)
+  redis.call('hdel', waiters, id)
+  part(id)
+end
+
+-- The run id of this server; '' if the user may not ask for it.
+local run_id
+local function this_server()
+  if not run_id then
+    local info = redis.pcall('info', 'server')
+    run_id = type(info) == 'string' and string.match(info, 'run_id:(%x+)') or ''
+  end
+  return run_id
+end
+
+-- Whether a waiter that does not listen here has last listened to another server, and may come yet. Living waiters connect
+-- again at once, so this is over when the first one that was called has not come within the time of a grant. 'came'
+-- contains the new server, and the time of that call. `called`: this is such a call.
+local function may_come(waiter, called)
+  local here = waiter.server and this_server() or ''
+  if here == '' or waiter.server == here then
+    return false
+  end
+  local came = peek('hget', waiters, 'came') or ''
+  local since = string.sub(came, 1, #here + 1) == here .. ' ' and number_in(string.sub(came, #here + 2), 0)
+  if not since and called then
+    redis.pcall('hset', waiters, 'came', here .. ' ' .. text(now))
+  end
+  return not since or since <= now and now < since + kGrantTime
+end
+
+-- False: the waiter is dead. True without the right to publish. `waiter`: its record, or nil if it must listen here.
+local function tell(id, what, waiter)
+  local heard = publish(grants .. id, what)
+  return type(heard) == 'table' or heard > 0 or waiter ~= nil and may_come(waiter, true)
+end
+
+-- Tells the first living waiter, and forgets those before it. Returns that waiter; nil: there is none, or there was no time
+-- to find it. Does not tell it if it is `known`.
+local function tell_first(what, known)
+  local front = first_waiter()
+  while front and front ~= known do
+    if not has_time() then
+      return
+    end
+    local waiter = living(front)
+    if waiter and tell(front, what, waiter) then
+      break
+    end
+    forget(front)
+    front = first_waiter()
+  end
+  if not front then
+    layout.remove(waiters)
+  end
+  return front
+end
+
+-- The holder, or the end of its lease, has changed.
+local function tell_holding()
+  return tell_first('first ' .. text(layout.free_in()))
+end
+
+-- The dead among the first hundred waiters, and the first waiter; nil: nobody waits. `asker` is alive.
+local function dead_waiters(asker)
+  local ids, channels, dead = redis.call('zrange', queue, 0, 99), {}, {}
+  for i, id in ipairs(ids) do
+    channels[i] = grants .. id
+  end
+  local listeners = #ids > 0 and listeners_of(unpack(channels))
+  for i, id in ipairs(ids) do
+    local silent = listeners[2 * i] == 0
+    local waiter = (silent or i == 1) and living(id)
+    if id ~= asker and (silent and not (waiter and may_come(waiter)) or i == 1 and not waiter) then
+      dead[#dead + 1] = id
+    end
+  end
+  return dead, ids[1]
+end
+
+-- Removes the dead among the first waiters. `asker` is alive. Returns how many were found.
+local function prune(asker)
+  local dead, first = dead_waiters(asker)
+  for _, id in ipairs(dead) do
+    forget(id)
+  end
+  if first then
+    tell_first('front', first)
+  end
+  return #dead
+end

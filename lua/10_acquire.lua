@@ -1,0 +1,311 @@
+-- acquire: grant an available lock to a new owner, or one more hold to an owner that has it already; or let it wait.
+--
+-- KEYS  as in 01_request.lua; in layouts with a description of each holder, that of the owner and of the heir, and of a
+--       read-write lock the time of their first hold; for a waiter, <waiters>:<owner>; for what is to run once, the hash of
+--       successes; with a guard, rlock:epoch
+-- Request
+--       owner       text   id to grant the lock to. Each attempt uses a new one, so if it holds the lock, that was granted to
+--                          this very request, or to this waiter when it was its turn
+--       lease       text   milliseconds that the grant lasts without a renewal
+--       hold        text   id of this request
+--       heir        text   owner id inherited from an ancestor process; absent: there is none
+--       want        map    how to hold it
+--       about       list   what describes the holder to people: field, value, field, value …
+--       history     true   this hold is to be recorded when it is over; the last field of `about` is then history, and its
+--                          value the kind of the lock
+--       renewal     text   see 02_epoch.lua
+--       resize      true   change the number of slots to that of `want`
+--       adopt       true   a number without a TTL is a semaphore
+--       wait        map    wait in the queue under the id `owner` if the lock is not available:
+--         place       text   in the queue, from an earlier reply; absent for a new waiter
+--         priority    number   a whole number; higher ones come first
+--         most        number   join the queue only if no more than this many wait already
+--         replace     true   take the place of the last waiter that asked for this, and be replaced by the next one
+--       sole        true   only grant one more hold to the heir, and only if no job runs under it, and it has no more than one
+--       once        map    grant nothing if that has already succeeded: key, start (07_memory.lua)
+-- Reply granted        owner (the request's, or for a re-entry the heir); token; numbers: only of a semaphore: those of its
+--                      slots, '' if it has none
+--       held           ttl: milliseconds until it may be available, -1: unknown; ahead: the number of waiters ahead, and place:
+--                      its own place, both only if it waits; now: the server's clock, milliseconds since 1970; number: of
+--                      holders, and holder: one of them as in describe(); joined: 1: it is in the queue of RFairLock, too, which
+--                      tells it on <channel>:<owner> that it is its turn; back: for how many ms nothing is granted, because
+--                      this life of the data has lasted only `age` ms, and its `cause`: as in 02_epoch.lua
+--       again          ask again at once, because there is more to do than one call may
+--       queue-full     waiting: more wait already than `most` allows
+--       replaced       by: another waiter has taken the place
+--       succeeded      success: the record of what is to run once; now. A waiter stays in the queue, and keeps what it was
+--                      granted, until it releases that
+--       other-kind     as in 01_request.lua
+--       no-token       the key of the fencing token does not contain a token
+--       other-slots    slots: the semaphore has another number of them
+--       not-held       the heir does not hold it, or it is only kept (--min-hold); only with `sole`
+--       in-use         a job runs under the heir's hold, or it has more than one; only with `sole`
+--       other-names    names: of its slots
+--       no-upgrade     the ancestor holds it for reading, so a writer could never get it; or fewer slots; or it is to run once,
+--                      and another process of the ancestor's could do so at the same time
+--       error          wrong type of a key, out of memory, a missing right
+--
+-- Sent twice: the second reply equals the first, and the hold counts once. Waiters send it again and again, which also
+-- shows that they are alive.
+
+-- A holder, as a reply has it: `said`, what it says about itself, without what is absent. That may describe an earlier owner, so
+-- compare its field `owner`. The first owner with a history also has `lasted`, see 07_memory.lua.
+local lasted
+local function describe(entry)
+  local names = {'history', 'owner', 'lease', 'since', 'token', 'control', 'kept', 'renewal', 'newest', unpack(kSelf)}
+  local values, said = peek('hmget', layout.key_of(entry.owner), unpack(names)) or {}, {}
+  for i, name in ipairs(names) do
+    said[name] = values[i] and string.sub(values[i], 1, 512) or nil  -- rlock never writes longer ones
+  end
+  if values[1] and not lasted then
+    lasted = redis.pcall('hget', totals, 'lasted')  -- not declared, as in 07_memory.lua
+    said.lasted = type(lasted) == 'string' and string.sub(lasted, 1, 512) or nil
+  end
+  entry.said = said
+  return entry
+end
+
+if verb == 'acquire' then
+  local lease, hold, about, want, heir = request.lease, request.hold, request.about, request.want or {}, request.heir
+  local wait, once = request.wait, request.once
+  local counts = guard and counted(tonumber(lease), request.renewal)  -- the lease that counts for the guard
+
+  if request.login then
+    -- A user who could not renew or release the lock is refused before there is one; grant() tries the writes.
+    local spare = holds .. hold .. ':entry'
+    redis.call('pttl', spare)
+    redis.call('hmget', spare, '')
+    layout.try_reads(spare)
+  end
+
+  local function granted_to(id, token)
+    return reply({outcome = 'granted', owner = id, token = token, numbers = layout.numbers and layout.numbers(id, want)})
+  end
+
+  -- A grant whose owner learns of it by the reply.
+  local function granted_now(token)
+    local numbers = layout.numbers and layout.numbers(owner, want)
+    if request.history then
+      redis.pcall('hset', entry_key(owner), 'since', text(now), 'token', token, unpack(about))
+      if numbers then
+        redis.pcall('hset', entry_key(owner), 'slots', numbers)
+      end
+      lease_ends_in(owner, tonumber(lease))
+    end
+    return granted_to(owner, token)
+  end
+
+  local function known_token(found)
+    return text(token_in(found, 1) or token_in(peek('get', token_key), 1) or 0)
+  end
+
+  local success = once and success_of(once)
+  if success then
+    return reply({outcome = 'succeeded', success = success, now = now})
+  end
+  if once then
+    redis.call('hdel', successes, '')  -- tries the right to record a success, before anything is granted
+  end
+
+  -- A waiter whose turn has come, or a request that is sent again. Nobody else knows this id, so the lock is its own, no
+  -- matter what others have written beside it.
+  if layout.count_of(owner) then
+    local description, _, token = layout.description_of(owner, 'token')
+    redis.call('pexpire', description, lease)
+    layout.expire(owner, lease)
+    pcall(remember_lease, guard, counts)  -- its renewals say so if that fails
+    return granted_now(known_token(token))
+  end
+
+  if request.layout ~= 'semaphore' and redis.call('type', lock).ok == 'string' and made_here() and
+    redis.call('zcount', permits, '(' .. text(now), '+inf') == 0 then
+    redis.call('del', lock, permits, holder)  -- an idle semaphore
+  end
+  -- A waiter joined the queue when this was a semaphore, which may have no holders just now.
+  local adopt = request.adopt or wait and request.layout == 'semaphore' and redis.call('zscore', queue, owner)
+  local other = layout.other_kind({owner, heir}, adopt)
+  if other then
+    return reply(other)
+  end
+
+  local count, held_in = nil, nil
+  if heir then
+    count, held_in = layout.count_of(heir)
+  end
+  if request.sole then
+    local job, kept = unpack(heir and peek('hmget', layout.description_of(heir), 'control', 'kept') or {})
+    if not count or kept then
+      return reply({outcome = 'not-held'})
+    end
+    if job ~= hold and (job or count > 1) then
+      return reply({outcome = 'in-use'})
+    end
+  end
+  if count then
+    if once or want.mode == 'write' and held_in == 'read' then
+      return reply({outcome = 'no-upgrade'})
+    end
+    local refusal = layout.refuses_more and layout.refuses_more(heir, want, request.resize)
+    if refusal then
+      return reply(refusal)
+    end
+    local description, _, granted, in_history = layout.description_of(heir, 'lease', 'history')
+    granted = number_in(granted, 1, kLongestLease) or tonumber(lease)
+    local until_ms = math.max(tonumber(lease), math.min(layout.left_of(heir), granted))
+    redis.call('pexpire', description, until_ms)
+    layout.expire(heir, until_ms)
+    pcall(remember_lease, guard, guard and math.max(counts, counted(until_ms, peek('hget', description, 'renewal'))))
+    if redis.call('hexists', description, 'hold:' .. hold) == 0 then  -- fails before it grants what cannot be counted
+      redis.call('hset', description, 'hold:' .. hold, 1, 'newest', hold, 'lease', text(math.max(tonumber(lease), granted)))
+      layout.set_count(heir, count + 1)
+      if request.sole then
+        redis.call('hsetnx', description, 'control', hold)  -- this job can be asked to stop, until it gives its hold back
+      end
+    end
+    redis.call('pexpire', description, until_ms)
+    if in_history then
+      lease_ends_in(heir, until_ms)
+    end
+    return granted_to(heir, known_token(peek('hget', description, 'token')))
+  end
+
+  local function stands_in_queue()
+    return redis.call('zscore', queue, owner)
+  end
+
+  if wait then
+    -- A full server does not refuse this write, nor, after it, the others, so waiters can show that they are alive. It also
+    -- tries the right to set a TTL before anything is written that needs one.
+    redis.call('pexpire', queue, alive_for(5))
+  end
+  local refusal = layout.refusal(want, not (wait and stands_in_queue()), request.resize)
+  if refusal then
+    return reply(refusal)
+  end
+
+  local back, life_since, cause = 0
+  if guard then
+    back, life_since, cause = held_back(guard, counts)
+  end
+  local free = back == 0 and layout.available(want)
+  if free then
+    if not next_token() then
+      return reply({outcome = 'no-token'})
+    end
+    write_down_the_lost()
+  end
+
+  local first = first_waiter()
+  local known = first and living(first)
+  if known and not layout.fits(known.want) then
+    return reply({outcome = 'other-kind', what = 'lock that others wait for'})
+  end
+
+  local function replace_waiter(id)
+    forget(id)
+    local by = {}
+    for i = 1, #about, 2 do
+      by[about[i]] = about[i + 1]
+    end
+    by = (by.user or '?') .. '@' .. (by.host or '?') .. ' pid ' .. (by.pid or '?')
+    redis.call('set', waiters .. ':' .. id, by, 'px', alive_for(5))
+    tell(id, 'replaced ' .. by)
+  end
+
+  -- The place of a new waiter: behind all of its priority, even if the server's clock steps.
+  local function new_place()
+    local band = -(wait.priority or 0) * 2 ^ 42
+    local last = redis.call('zrevrangebyscore', queue, '(' .. text(band + 2 ^ 42), text(band), 'withscores', 'limit', 0, 1)
+    return math.max(band + now, (tonumber(last[2]) or -2 ^ 53) + 1)
+  end
+
+  if wait then
+    if not stands_in_queue() then
+      local by = peek('get', waiters .. ':' .. owner)
+      if by then
+        redis.call('del', waiters .. ':' .. owner)
+        return reply({outcome = 'replaced', by = string.sub(by, 1, 512)})
+      end
+      local place, most = tonumber(wait.place), wait.most
+      local latest = wait.replace and redis.call('hget', waiters, 'latest')
+      local vacated = latest and redis.call('zscore', queue, latest)
+      local waits = not free or first
+      if waits and most and not place and not vacated and redis.call('zcard', queue) >= most then
+        local gone = prune(owner)
+        local waiting = redis.call('zcard', queue)
+        if waiting >= most then
+          return reply(gone > 0 and {outcome = 'again'} or {outcome = 'queue-full', waiting = waiting})
+        end
+      end
+      if not place and vacated then
+        replace_waiter(latest)
+        place = tonumber(vacated)
+      end
+      redis.call('zadd', queue, text(place or new_place()), owner)
+      if first and first ~= owner and first_waiter() == owner then
+        tell(first, 'behind')
+      end
+      if wait.replace then
+        redis.call('hset', waiters, 'latest', owner)
+      end
+    end
+    known = living(owner)
+    -- This server, if it listens here.
+    local asked, found = pcall(listeners_of, grants .. owner)  -- a missing right is reported later
+    local here = asked and found[2] > 0 and this_server() or ''
+    redis.call('hset', waiters, owner, cmsgpack.pack({
+      version = 2, alive = now + alive_for(redis.call('zrank', queue, owner)), since = known and known.since or now,
+      lease = lease, hold = hold, about = about, want = want, renewal = request.renewal, once = once,
+      guard = guard and {data = guard.data, lag = guard.lag}, server = here ~= '' and here or known and known.server or nil}))
+    keep_queue()
+  end
+
+  if free and not wait and first then
+    prune(nil)  -- dead waiters must not keep others waiting
+  end
+  local turn, open = others_turn()
+  if free and turn == 0 and (open or not call_stranger(first_waiter())) then
+    local tokens = hand_over(wait and owner or nil)
+    if tokens and tokens[owner] then
+      return granted_now(tokens[owner])
+    end
+    if not wait and not first_waiter() and layout.available(want) then
+      local token = next_token()
+      remember_lease(guard, counts)
+      grant(owner, token, lease, hold, about, lease, want)
+      return granted_now(token)
+    end
+  end
+  if unfinished then
+    return reply({outcome = 'again'})
+  end
+
+  local number, entries = layout.holders(1)
+  turn = others_turn()
+  local left = layout.free_in(want)
+  if left == -2 and request.layout == 'semaphore' then  -- enough for this request, but not for the first waiter
+    left = layout.free_in()
+  end
+  local held = {outcome = 'held', ttl = free and turn > 0 and turn or left, now = now, number = number,
+    holder = entries[1] and describe(entries[1])}
+  if wait then
+    prune(owner)
+    held.ahead, held.place = redis.call('zrank', queue, owner) or 0, stands_in_queue() or nil
+    held.joined = held.ahead == 0 and held.place and join(owner, free) and 1 or nil  -- prune() may have found it dead
+  end
+  if back == 0 and free then
+    -- Then the first waiter may have to wait for its own longer lease, and all behind it with it.
+    local waiter = first_waiter() and living(first_waiter())
+    if waiter and waiter.guard then
+      local is_known, left_to_wait, since, why = held_back_as(waiter)
+      if is_known then
+        back, life_since, cause = left_to_wait, since, why
+      end
+    end
+  end
+  if back > 0 then
+    held.ttl = math.max(held.ttl, back)
+    held.back, held.age, held.cause = back, now - life_since, cause
+  end
+  return reply(held)
+end
