@@ -26,7 +26,7 @@ if [ "${1:-}" = --sanitize ]; then
   shift
 fi
 
-PACKAGES="$BUILD_PACKAGES libgtest-dev bats procps strace python3 python3-pexpect python3-redis python3-yaml less mandoc openssl util-linux hostname iproute2 zsh fish bash-completion openssh-server openssh-client tmux minisign"
+PACKAGES="$BUILD_PACKAGES libgtest-dev bats procps strace python3 python3-msgpack python3-pexpect python3-redis python3-yaml less mandoc openssl util-linux hostname iproute2 zsh fish bash-completion openssh-server openssh-client tmux minisign"
 # The tests with the real Redisson and the libraries of Python, PHP and Node, the wheel, Prometheus, pages in a browser, and
 # the linters: always in CI, else if their tools are installed.
 if [ -n "${CI:-}" ]; then

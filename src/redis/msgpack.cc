@@ -112,7 +112,8 @@ class Reader {
       case 0xd3: {
         const auto value = number(size);
         const int unused = static_cast<int>(64 - 8 * size);
-        return value ? std::optional(integer(static_cast<std::uint64_t>(static_cast<std::int64_t>(*value << unused) >> unused)))
+        return value ? std::optional(
+                           integer(static_cast<std::uint64_t>(static_cast<std::int64_t>(*value << unused) >> unused)))
                      : std::nullopt;
       }
       case 0xd9: return text(number(1));

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// MessagePack (github.com/msgpack/msgpack/blob/master/spec.md), as far as the script of lua/ and cmsgpack, the library of
-// Redis, use it: requests are maps, and replies become a Reply.
+// MessagePack (github.com/msgpack/msgpack/blob/master/spec.md), as far as the script of lua/ and cmsgpack, the library
+// of Redis, use it: requests are maps, and replies become a Reply.
 #pragma once
 
 #include "redis/reply.h"

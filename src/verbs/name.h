@@ -67,7 +67,8 @@ struct Companion {
   std::string_view type;  // what TYPE says of a key; "channel"; "": only Redisson uses it
 };
 
-// All of them, as lua/01_request.lua lists them. Rights, type checks and the refusal of names use this list, and tests compare the documents with it.
+// All of them, as lua/01_request.lua lists them. Rights, type checks and the refusal of names use this list, and tests
+// compare the documents with it.
 inline constexpr Companion kCompanions[] = {RLOCK_COMPANIONS};
 
 consteval Companion::Companion(const char* listed)

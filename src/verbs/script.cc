@@ -98,7 +98,8 @@ std::vector<std::string> about(const AcquireRequest& request) {
 
 }  // namespace
 
-Call::Call(Verb verb, const Lock& lock, const std::string& owner, bool sharded) : verb_(kVerbs[static_cast<int>(verb)]) {
+Call::Call(Verb verb, const Lock& lock, const std::string& owner, bool sharded)
+    : verb_(kVerbs[static_cast<int>(verb)]) {
   const LockName& name = lock.name;
   for (const std::string& key :
        {name.text(), name.token_key(), name.holder_key(), name.queue_key(), name.waiters_key(), name.permits_key()}) {

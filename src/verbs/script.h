@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Requests to the script of lua/, and its replies. Only this file knows them; the heads of the verbs there describe them.
+// Requests to the script of lua/, and its replies. Only this file knows them; the heads of the verbs there describe
+// them.
 //
 // EVALSHA names the script by its SHA1. EVAL sends its whole text, to a server that does not know it, and for a user
 // without the right to EVALSHA. A script that the server does not know has not run, so sending it again adds no doubt.

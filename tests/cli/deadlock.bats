@@ -366,7 +366,8 @@ for one in json.load(sys.stdin):
   then_wait one b 1 -v b
   redis srv eval "
     redis.call('zadd', KEYS[1], 1, 'x')
-    redis.call('hset', KEYS[2], 'x', cmsgpack.pack({2^52, 1, 1000, 'h', {'within', ARGV[1], 'id', 'y', 'listening', '1'}, '', 1}))" \
+    redis.call('hset', KEYS[2], 'x', cmsgpack.pack({version = 2, alive = 2^52, since = 1, lease = '1000', hold = 'h',
+      about = {'within', ARGV[1], 'id', 'y', 'listening', '1'}}))" \
     2 'rlock:queue:{a}' 'rlock:waiters:{a}' "$FOREIGN b" >/dev/null
   sees_none one
   rlock status a

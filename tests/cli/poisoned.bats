@@ -64,8 +64,8 @@ forced() {
 @test "a waiter's record that is deeply nested, or a megabyte long, does no harm" {
   local record
   for record in "string.rep('\\145', 100) .. '\\1'" \
-    "cmsgpack.pack({9e15, 1, 1000, 'h', {'host', {{{{{{{{{{1}}}}}}}}}}}, ''})" \
-    "cmsgpack.pack({9e15, 1, 1000, 'h', {'host', string.rep('x', 1200000)}, ''})"; do
+    "cmsgpack.pack({version = 2, alive = 9e15, since = 1, lease = '1000', hold = 'h', about = {'host', {{{{{{{{{{1}}}}}}}}}}}})" \
+    "cmsgpack.pack({version = 2, alive = 9e15, since = 1, lease = '1000', hold = 'h', about = {'host', string.rep('x', 1200000)}})"; do
     rlock acquire job --lease 1m
     redis srv eval "redis.call('zadd', KEYS[1], 1, 'x'); redis.call('hset', KEYS[2], 'x', $record)" 2 \
       'rlock:queue:{job}' 'rlock:waiters:{job}'

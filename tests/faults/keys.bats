@@ -31,7 +31,7 @@ def is_known(key):
         return False
     owner = BY_OWNER.match(key)
     owner = owner and (owner[1] or owner[2])
-    return not owner or owner in arguments or any(word.replace("-", "").startswith(owner) for word in arguments)
+    return not owner or any(owner in word or owner in word.replace("-", "") for word in arguments)
 
 
 declared, arguments, scripts, beside = set(), (), 0, set()

@@ -67,7 +67,8 @@ def plant(lock, shared):
         redis("hset", f"rlock:holder:{{{lock}}}", "owner", owners[0], "lease", 600000, "since", 1700000000000, "token",
               text(), "pid", 1, *fields())
     for i in range(2):
-        redis("eval", "return redis.call('hset', KEYS[1], ARGV[1], cmsgpack.pack({9e12, 1, 9999, 'x', {unpack(ARGV, 2)}, ''}))",
+        redis("eval", "return redis.call('hset', KEYS[1], ARGV[1], cmsgpack.pack({version = 2, alive = 9e12, since = 1, "
+              "lease = '9999', hold = 'x', about = {unpack(ARGV, 2)}}))",
               1, f"rlock:waiters:{{{lock}}}", f"{i}{owners[0]}", *fields())
         redis("zadd", f"rlock:queue:{{{lock}}}", i, f"{i}{owners[0]}")
     redis("hset", f"rlock:once:{{{lock}}}", text() or "k", "0 9999999999999 1700000000000 1\n" + "\n".join(

@@ -48,6 +48,8 @@ import sys
 import threading
 import time
 
+import msgpack
+
 CHUNK = 1 << 16
 SPEAKING = "grant token twice fault wrong once repeat behind forget confirm refuse message scan unlisted names loading".split()
 UNASKED = "unasked greets".split()
@@ -106,6 +108,11 @@ def answer_of_many(mode, here, words):
     return b"-READONLY You can't write against a read only replica.\r\n" if mode == "masters" else None
 
 
+def packed(**reply):
+    """As the script replies."""
+    return encoded(msgpack.packb(reply))
+
+
 def answer(mode, text, words, here):
     """The answer to one command."""
     if mode == "wrong" and words[0] == text.split()[0]:
@@ -133,20 +140,19 @@ def answer(mode, text, words, here):
         return b"-NOSCRIPT No matching script. Please use EVAL.\r\n"
     if words[0] != b"EVAL":
         return encoded([words[0].lower(), words[1], 1])
-    named = next(i for i, word in enumerate(words) if word.startswith(b"rlock "))
-    verb, owner = words[named], b"".join(words[named + 4:named + 5])
+    verb, owner = words[-2], msgpack.unpackb(words[-1], raw=True).get(b"owner", b"")
+    now = 1700000000000
     if verb == b"rlock release":
-        return encoded([b"released", 0, text if mode == "fault" else b""])
+        return packed(outcome="released", left=0, fault=text if mode == "fault" else b"")
     if verb == b"rlock renew":
-        return encoded([b"renewed", 30000, 0])
-    if verb == b"rlock inspect" and mode == "unlisted":
-        return encoded([b"lock", -2, b"1700000000000", b"9", b"2", 1, [], 0, []])
+        return packed(outcome="renewed", left=30000)
     if verb == b"rlock inspect":
-        return encoded([b"lock", -2, b"1700000000000", b"9", b"", 0, [], 0, []])
+        listed = {"slots": 2, "number": 1} if mode == "unlisted" else {"number": 0}
+        return packed(outcome="lock", ttl=-2, now=now, token="9", holders=[], waiting=0, waiters=[], **listed)
     if mode in ("confirm", "refuse", "message", "unlisted"):
-        return encoded([b"held", 30000, 0, b"1", b"1700000000000", 1, []])
-    granted = [b"granted", text if mode == "grant" else owner, text if mode == "token" else b"9"]
-    return encoded(granted) * (2 if mode == "twice" else 1)
+        return packed(outcome="held", ttl=30000, ahead=0, place="1", now=now, number=1)
+    return packed(outcome="granted", owner=text if mode == "grant" else owner,
+                  token=text if mode == "token" else "9") * (2 if mode == "twice" else 1)
 
 
 def speak(mode, text, connection, number):

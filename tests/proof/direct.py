@@ -5,9 +5,9 @@ the last request that succeeded, and a section is over when the clock has been s
 
 Its only argument is a JSON object:
     history, seed     where it writes its sections (see check.py), and what it does
-    scripts           the folder with the scripts as lua/embed.cmake writes them
+    script            the script as lua/embed.cmake writes it
     unix | sentinels | cluster   the path of a server, or [[host, port] …]
-    guard             what it says to the epoch guard; "" for none
+    guard             what it asks of the epoch guard; null for nothing
     names             [[name, mode] …]; mode as in check.py
     own               names of plain locks; it takes several of these at a time, with one exchange; if there are none, it
                       holds locks for long
@@ -21,6 +21,7 @@ import sys
 import time
 import uuid
 
+import msgpack
 import redis
 
 LEASE = 5.0
@@ -138,33 +139,26 @@ class InCluster:
 
 class Locks:
     """The verbs."""
-    def __init__(self, client, scripts, guard):
+    def __init__(self, client, script, guard):
         self.client, self.guard = client, guard
-        self.names, self.texts = {}, {}
-        for name in os.listdir(scripts):
-            if name.endswith(".lua"):
-                text = open(f"{scripts}/{name}").read()
-                self.names[name[:-4]] = hashlib.sha1(text.encode()).hexdigest()
-                self.texts[self.names[name[:-4]]] = text
+        self.text = open(script).read()
+        self.digest = hashlib.sha1(self.text.encode()).hexdigest()
 
-    def words(self, verb, layout, name, more_keys, words, guarded):
+    def words(self, verb, layout, name, more_keys, request, guarded):
         tag = "{" + name + "}"
-        channel = {"plain": "redisson_lock__channel:", "read_write": "redisson_rwlock:", "semaphore": "redisson_sc:"}[layout]
         keys = [name, "redisson_lock_token:" + tag, "rlock:holder:" + tag, "rlock:queue:" + tag, "rlock:waiters:" + tag,
                 tag + ":timeout", *more_keys]
-        first = "rlock " + verb
-        if guarded and self.guard:
+        if guarded and self.guard is not None:
             keys.append("rlock:epoch")
-            first += ", guard " + self.guard
-        return ["EVALSHA", self.names[f"{verb}_{layout}"], len(keys), *keys, first, channel + tag, f"rlock:grant:{tag}:",
-                f"rlock:hold:{tag}:", *words]
+            request["guard"] = self.guard
+        return ["EVALSHA", self.digest, len(keys), *keys, "rlock " + verb, msgpack.packb({"layout": layout, **request})]
 
     def script(self, *description):
         words = self.words(*description)
         try:
-            return self.twice(*words)
+            return msgpack.unpackb(self.twice(*words))
         except redis.exceptions.NoScriptError:  # so it has not run
-            return self.twice("EVAL", self.texts[words[1]], *words[2:])
+            return msgpack.unpackb(self.twice("EVAL", self.text, *words[2:]))
 
     def twice(self, *words):
         """Sent again if the reply was lost, which every script allows."""
@@ -180,24 +174,25 @@ class Locks:
                 raise Failed(error) from error
 
     @staticmethod
-    def to_acquire(layout, name, mode, owner):
-        return ("acquire", layout, name, [],
-                [owner, int(LEASE * 1000), owner.split(":")[0], "", mode, 2, "pid", os.getpid()], True)
+    def to_acquire(layout, name, want, owner):
+        request = {"owner": owner, "lease": str(int(LEASE * 1000)), "hold": owner.split(":")[0], "want": want,
+                   "about": ["pid", str(os.getpid())]}
+        return "acquire", layout, name, [], request, True
 
     @staticmethod
     def to_release(layout, name, owner):
-        request = uuid.uuid4().hex
-        return ("release", layout, name, [f"rlock:hold:{{{name}}}:{request}:released"],
-                [owner, owner.split(":")[0], 0, 10000], False)
+        sent = uuid.uuid4().hex
+        request = {"owner": owner, "hold": owner.split(":")[0], "keep": "0", "id": sent, "remember": "10000"}
+        return "release", layout, name, [f"rlock:hold:{{{name}}}:{sent}:released"], request, False
 
     def several(self, holds):
         """Acquires a free plain lock for each (name, owner): the tokens; None for one that was not granted."""
-        replies = self.client.call_all([self.words(*self.to_acquire("plain", name, "", owner)) for name, owner in holds])
-        granted = [isinstance(reply, list) and reply[0] == b"granted" for reply in replies]
+        replies = self.client.call_all([self.words(*self.to_acquire("plain", name, {}, owner)) for name, owner in holds])
+        tokens = [isinstance(reply, bytes) and msgpack.unpackb(reply).get("token") for reply in replies]
         if any(isinstance(reply, redis.exceptions.NoScriptError) for reply in replies):
-            self.script(*self.to_acquire("plain", "load", "", str(uuid.uuid4()) + ":0"))
-        stands = any(granted) and self.client.stands()
-        return [int(reply[2]) if one and stands else None for reply, one in zip(replies, granted)]
+            self.script(*self.to_acquire("plain", "load", {}, str(uuid.uuid4()) + ":0"))
+        stands = any(tokens) and self.client.stands()
+        return [int(token) if token and stands else None for token in tokens]
 
     def release_several(self, holds):
         replies = self.client.call_all([self.words(*self.to_release("plain", name, owner)) for name, owner in holds])
@@ -205,16 +200,17 @@ class Locks:
             if isinstance(reply, redis.exceptions.NoScriptError):
                 self.release("plain", *hold)
 
-    def acquire(self, layout, name, mode, owner):
+    def acquire(self, layout, name, want, owner):
         """The token; None if it is not available."""
-        reply = self.script(*self.to_acquire(layout, name, mode, owner))
-        if reply[0] == b"granted" and not self.client.stands():
+        reply = self.script(*self.to_acquire(layout, name, want, owner))
+        if reply["outcome"] == "granted" and not self.client.stands():
             self.release(layout, name, owner)
             return None
-        return int(reply[2]) if reply[0] == b"granted" else None
+        return int(reply["token"]) if reply["outcome"] == "granted" else None
 
     def renew(self, layout, name, owner):
-        return self.script("renew", layout, name, [], [owner, int(LEASE * 1000)], True)[0] == b"renewed"
+        request = {"owner": owner, "lease": str(int(LEASE * 1000))}
+        return self.script("renew", layout, name, [], request, True)["outcome"] == "renewed"
 
     def release(self, layout, name, owner):
         self.script(*self.to_release(layout, name, owner))
@@ -222,7 +218,7 @@ class Locks:
 
 class Worker:
     def __init__(self, options, client):
-        self.locks = Locks(client, options["scripts"], options["guard"])
+        self.locks = Locks(client, options["script"], options["guard"])
         self.names, self.own, self.random = options["names"], options["own"], random.Random(options["seed"])
         self.history = os.open(options["history"], os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
         self.count = 0
@@ -250,10 +246,10 @@ class Worker:
     def section(self):
         name, mode = self.random.choice(self.names)
         layout = LAYOUTS[mode[0]]
-        asked = {"w": "", "r": "read", "W": "write", "s": mode[1:]}[mode[0]]
+        want = {"w": {}, "r": {"mode": "read"}, "W": {"mode": "write"}}.get(mode[0]) or {"slots": int(mode[1:] or 0)}
         owner = str(uuid.uuid4()) + ":0"
         sent = now()
-        token = self.locks.acquire(layout, name, asked, owner)
+        token = self.locks.acquire(layout, name, want, owner)
         begin = now()
         if token is None or begin >= sent + DEADLINE:
             time.sleep(self.random.uniform(0, 0.01))

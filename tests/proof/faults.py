@@ -161,7 +161,7 @@ class OneServer:
                                      stdin=subprocess.PIPE, text=True)
         servers.need(lambda: os.path.exists(listen), "the link is there")
         self.urls = [self.server.url(), "unix://" + listen]
-        self.client_options = {"unix": self.server.socket, "guard": "0", "names": CLIENT_NAMES, "own": OWN_NAMES}
+        self.client_options = {"unix": self.server.socket, "guard": {"lag": 0}, "names": CLIENT_NAMES, "own": OWN_NAMES}
 
     def order(self, words):
         def act(rng):
@@ -219,7 +219,7 @@ class BehindSentinels:
         self.servers = Watched()
         self.urls = [self.servers.url()]
         self.client_options = {"sentinels": [[one.network.address, one.port] for one in self.servers.sentinels],
-                               "guard": "12000", "names": CLIENT_NAMES, "own": OWN_NAMES}
+                               "guard": {"lag": 12000}, "names": CLIENT_NAMES, "own": OWN_NAMES}
 
     def data(self):
         return [self.servers.m, *self.servers.replicas]
@@ -308,7 +308,7 @@ class InCluster:
     def __init__(self):
         self.servers = Cluster()
         self.urls = [self.servers.url()]
-        self.client_options = {"cluster": [["127.0.0.1", one.port] for one in self.servers.servers], "guard": "",
+        self.client_options = {"cluster": [["127.0.0.1", one.port] for one in self.servers.servers], "guard": None,
                                "names": CLIENT_NAMES, "own": OWN_NAMES}
 
     def any(self, rng):

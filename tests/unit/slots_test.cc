@@ -26,12 +26,6 @@ TEST(SlotNumbers, AreUntrusted) {
   EXPECT_TRUE(Slots::read("0 5", {"a", "b"}).resources.empty()) << "one of them has no name";
 }
 
-TEST(SlotNumbers, ModesSayHowManyAreTaken) {
-  EXPECT_EQ((Mode{.kind = Mode::Kind::slots, .slots = 3}).text(), "3") << "as in 1.0";
-  EXPECT_EQ((Mode{.kind = Mode::Kind::slots, .slots = 3, .taken = 2}).text(), "3 2");
-  EXPECT_EQ((Mode{.kind = Mode::Kind::slots, .slots = 2, .resources = {"a", "b"}}).text(), "2 1 from a,b");
-}
-
 TEST(SlotNumbers, OwnerIdsSayHowManyAreTaken) {
   EXPECT_EQ(OwnerId::fresh_for_slots(1).text()[14], '4');
   const std::string text = OwnerId::fresh_for_slots(64).text();

@@ -19,13 +19,29 @@
 namespace rlock::lock {
 namespace {
 
-std::string text(std::string_view value) {
-  return "$" + std::to_string(value.size()) + "\r\n" + std::string(value) + "\r\n";
+// Values of MessagePack.
+std::string head(char kind, std::size_t size) {
+  return {kind, static_cast<char>(size >> 8), static_cast<char>(size & 0xff)};
+}
+
+std::string text(std::string_view value) { return head('\xda', value.size()) + std::string(value); }
+
+std::string integer(std::string_view digits) {
+  const auto value = static_cast<std::uint64_t>(*whole_number(digits));
+  std::string bytes = "\xd3";
+  for (int shift = 56; shift >= 0; shift -= 8) bytes += static_cast<char>(value >> shift & 0xff);
+  return bytes;
 }
 
 std::string array(const std::vector<std::string>& elements) {
-  std::string all = "*" + std::to_string(elements.size()) + "\r\n";
+  std::string all = head('\xdc', elements.size());
   for (const std::string& element : elements) all += element;
+  return all;
+}
+
+std::string map(const std::vector<std::pair<std::string, std::string>>& fields) {
+  std::string all = head('\xde', fields.size());
+  for (const auto& [name, value] : fields) all += text(name) + value;
   return all;
 }
 
@@ -41,7 +57,8 @@ class Hostile {
       for (;;) {
         if (wait_for(server.get(), POLLIN, Until{}) != WaitEnd::ready) return;
         if (recv(server.get(), command.data(), command.size(), 0) <= 0) return;
-        const std::string bytes = reply();
+        const std::string packed = reply();
+        const std::string bytes = "$" + std::to_string(packed.size()) + "\r\n" + packed + "\r\n";
         ::send(server.get(), bytes.data(), bytes.size(), MSG_NOSIGNAL);
       }
     });
@@ -81,10 +98,11 @@ class Numbers {
     const std::string_view number = kNumbers[random_() % std::size(kNumbers)];
     switch (random_() % 16) {
       case 0: return text("99999999999999999999");
-      case 1: return "$-1\r\n";
+      case 1: return "\xc0";
       case 2: return text("");
-      case 3: return array({":" + std::string(number) + "\r\n"});
-      default: return random_() % 2 ? text(number) : ":" + std::string(number) + "\r\n";
+      case 3: return array({integer(number)});
+      case 4: return "\xcb\x7f\xf0" + std::string(6, '\0');  // infinity
+      default: return random_() % 2 ? text(number) : integer(number);
     }
   }
 
@@ -93,13 +111,18 @@ class Numbers {
 
   std::string holder() {
     auto& n = *this;
-    return array({text("o:1"), text(random_() % 2 ? "read" : ""), n(), n(), text("owner"), text("o:1"), text("since"),
-                  n(), text("lease"), n(), text("pid"), n(), text("token"), n()});
+    return map({{"owner", text("o:1")},
+                {"mode", text(random_() % 2 ? "read" : "")},
+                {"holds", n()},
+                {"left", n()},
+                {"said", map({{"owner", text("o:1")}, {"since", n()}, {"lease", n()}, {"pid", n()}, {"token", n()}})}});
   }
 
   std::string waiter() {
     auto& n = *this;
-    return array({n(), text("write"), text("pid"), n(), text("host"), text("h")});
+    return map({{"since", n()},
+                {"want", map({{"mode", text("write")}, {"taken", n()}})},
+                {"about", array({text("pid"), n(), text("host"), text("h")})}});
   }
 
  private:
@@ -112,7 +135,17 @@ Until soon() { return Until{}.at_most(10s); }
 
 TEST(UntrustedNumbers, OfALockThatIsHeld) {
   Numbers n;
-  Hostile hostile([&] { return array({text("held"), n(), n(), text("1"), n(), n(), n.holder()}); });
+  Hostile hostile([&] {
+    return map({{"outcome", text("held")},
+                {"ttl", n()},
+                {"ahead", n()},
+                {"place", text("1")},
+                {"now", n()},
+                {"number", n()},
+                {"back", n()},
+                {"age", n()},
+                {"holder", n.holder()}});
+  });
   const AcquireRequest request{.name = *LockName::parse("x"), .queueing = QueueRequest{}, .lease = 30s};
   const Ends pipe = make_pipe();
   fcntl(pipe.reader.get(), F_SETFL, O_NONBLOCK);
@@ -133,7 +166,9 @@ TEST(UntrustedNumbers, WhileWaiting) {
   const AcquireRequest request{.name = *LockName::parse("x"), .lease = 30s};
   for (const std::string_view ttl : kNumbers) {
     for (const std::string_view ahead : kNumbers) {
-      Hostile hostile([&] { return array({text("held"), text(ttl), text(ahead), text("1"), text("1"), text("1")}); });
+      Hostile hostile([&] {
+        return map({{"outcome", text("held")}, {"ttl", text(ttl)}, {"ahead", integer(ahead)}, {"place", text("1")}});
+      });
       const WaitPolicy policy{.limit = 2ms, .exchange = 10s};
       const auto waited = acquire_or_wait(hostile.verbs, hostile.client, request, policy,
                                           [](const Acquired&) -> Result<void> { return {}; });
@@ -145,8 +180,15 @@ TEST(UntrustedNumbers, WhileWaiting) {
 TEST(UntrustedNumbers, OfStatus) {
   Numbers n;
   Hostile hostile([&] {
-    return array({text("lock"), n(), n.number(), n(), n(), n(), array({n.holder(), n.holder()}), n(),
-                  array({n.waiter(), array({})})});
+    return map({{"outcome", text("lock")},
+                {"ttl", n()},
+                {"now", n.number()},
+                {"token", n()},
+                {"slots", n()},
+                {"number", n()},
+                {"holders", array({n.holder(), n.holder()})},
+                {"waiting", n()},
+                {"waiters", array({n.waiter(), array({})})}});
   });
   for (int i = 0; i < kRounds; ++i) {
     const auto status = hostile.verbs.inspect(*LockName::parse("x"), soon(), {});
@@ -160,7 +202,7 @@ TEST(UntrustedNumbers, OfStatus) {
 
 TEST(UntrustedNumbers, HoldersThatAreNotListed) {
   Hostile hostile([] {
-    return array({text("lock"), text("0"), text("1"), text(""), text("2"), text("1"), array({}), text("0"), array({})});
+    return map({{"outcome", text("lock")}, {"now", integer("1")}, {"slots", integer("2")}, {"number", integer("1")}});
   });
   const auto status = hostile.verbs.inspect(*LockName::parse("x"), soon(), {});
   ASSERT_TRUE(status);
@@ -172,7 +214,7 @@ TEST(UntrustedNumbers, OfARenewal) {
   const Lock lock{*LockName::parse("x")};
   const auto timing = *LeaseTiming::make(30s, 5s);
   for (const std::string_view found : kNumbers) {
-    Hostile hostile([&] { return array({text("renewed"), text(found)}); });
+    Hostile hostile([&] { return map({{"outcome", text("renewed")}, {"left", integer(found)}}); });
     const auto renewed = hostile.verbs.renew(lock, OwnerId::as_stored("o:1"), 30s, soon());
     ASSERT_TRUE(renewed) << renewed.error().message;
     const TimePoint sent = BootClock::now();
@@ -188,11 +230,13 @@ TEST(UntrustedNumbers, OfARenewal) {
 // The schema of status --json promises dates of four digits for the year, and times that are not negative.
 TEST(UntrustedNumbers, ImplausibleTimesAreUnknown) {
   const auto look = [](const char* since, const char* lease) {
-    const std::string holder = array({text("o:1"), text(""), text("1"), text("5000"), text("owner"), text("o:1"),
-                                      text("since"), text(since), text("lease"), text(lease)});
+    const std::string said = map({{"owner", text("o:1")}, {"since", text(since)}, {"lease", text(lease)}});
+    const std::string holder = map({{"owner", text("o:1")}, {"holds", integer("1")}, {"said", said}});
     Hostile hostile([&] {
-      return array({text("lock"), text("5000"), text("1700000000000"), text("7"), text(""), text("1"), array({holder}),
-                    text("0"), array({})});
+      return map({{"outcome", text("lock")},
+                  {"now", integer("1700000000000")},
+                  {"number", integer("1")},
+                  {"holders", array({holder})}});
     });
     return hostile.verbs.inspect(*LockName::parse("x"), soon(), {});
   };
@@ -216,7 +260,9 @@ TEST(UntrustedNumbers, OfTheRest) {
   const Lock lock{*LockName::parse("x")};
   const AcquireRequest request{.name = lock.name, .lease = 30s};
   for (const char* outcome : {"queue-full", "other-slots", "granted"}) {
-    Hostile hostile([&] { return array({text(outcome), n(), n()}); });
+    Hostile hostile([&] {
+      return map({{"outcome", text(outcome)}, {"owner", n()}, {"token", n()}, {"waiting", n()}, {"slots", n()}});
+    });
     for (int i = 0; i < 100; ++i) {
       const auto acquired = hostile.verbs.acquire(request, soon());
       if (!acquired) break;
