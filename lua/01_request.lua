@@ -109,17 +109,13 @@ local function number_in(value, least, most)
 end
 
 -- Not "%d", which is a C long with 32 bits on some servers.
-local function text(number)
-  return string.format('%.0f', number)
-end
+local function text(number) return string.format('%.0f', number) end
 
 -- Other programs may write companion keys, too. Returns false for a key of another type.
 local function peek(...)
   local found = redis.pcall(...)
   if type(found) == 'table' and found.err then
-    if string.find(found.err, 'WRONGTYPE', 1, true) then
-      return false
-    end
+    if string.find(found.err, 'WRONGTYPE', 1, true) then return false end
     error(found.err, 0)
   end
   return found
@@ -156,19 +152,13 @@ local function next_token()
     error(previous.err, 0)
   end
   previous = token_in(previous, 0)
-  if previous then
-    return previous + 1 > now_us and text(previous + 1) or seconds .. micros
-  end
+  if previous then return previous + 1 > now_us and text(previous + 1) or seconds .. micros end
 end
 
-local function fault_of(found)
-  return type(found) == 'table' and (found.err or '') or ''
-end
+local function fault_of(found) return type(found) == 'table' and (found.err or '') or '' end
 
 -- Returns the number of receivers, or an error.
-local function publish(to, what)
-  return redis.pcall(request.sharded and 'spublish' or 'publish', to, what)
-end
+local function publish(to, what) return redis.pcall(request.sharded and 'spublish' or 'publish', to, what) end
 
 -- Also for clients of other programs that use SUBSCRIBE in a cluster, on the server that keeps the slot.
 local function publish_for_others(to, what)

@@ -27,9 +27,7 @@
 local kEpoch = 'rlock:epoch'
 
 -- How much of a lease counts.
-local function counted(lease, renewal)
-  return math.min(lease, number_in(renewal, 1) or lease)
-end
+local function counted(lease, renewal) return math.min(lease, number_in(renewal, 1) or lease) end
 
 -- The next life must know of a lease that is granted or renewed with a guard.
 local function remember_lease(asked, lease)
@@ -46,9 +44,7 @@ local function held_back(asked, lease)
   -- A section of INFO. A missing right is an error that names it.
   local function ask_info(section)
     local found = redis.pcall('info', section)
-    if type(found) == 'table' then
-      error(found.err .. ' (the epoch guard needs the right +info)', 0)
-    end
+    if type(found) == 'table' then error(found.err .. ' (the epoch guard needs the right +info)', 0) end
     return found
   end
 

@@ -14,9 +14,7 @@ if request.layout == 'plain' then
     local in_guard = guard and counted(tonumber(lease), request.renewal)
     if not guard or held_back(guard, in_guard) == 0 then
       local token = next_token()
-      if not token then
-        return reply({outcome = 'no-token'})
-      end
+      if not token then return reply({outcome = 'no-token'}) end
       remember_lease(guard, in_guard)
       redis.call('set', token_key, token)
       if request.login then

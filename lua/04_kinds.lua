@@ -15,9 +15,7 @@ local permits = tag .. ':timeout'  -- declared, too
 local function other_than_permits()
   local kind = redis.call('type', permits).ok
   for _, id in ipairs(kind == 'zset' and redis.call('zrange', permits, 0, 9) or {}) do
-    if #id ~= 16 and not string.find(id, '^' .. string.rep('%x', 32) .. '$') then
-      return kind
-    end
+    if #id ~= 16 and not string.find(id, '^' .. string.rep('%x', 32) .. '$') then return kind end
   end
   return kind ~= 'none' and kind ~= 'zset' and kind or nil
 end
@@ -62,9 +60,7 @@ local function hash_kind(mine)
     cursor, fields = unpack(redis.call('hscan', lock, cursor, 'count', 100))  -- enough fields to tell
     for i = 1, #fields, 2 do
       local field, count = fields[i], fields[i + 1]
-      if string.find(field, ':expire_time$') or string.find(field, ':lock_count$') then
-        return nil, 'multilock'
-      end
+      if string.find(field, ':expire_time$') or string.find(field, ':lock_count$') then return nil, 'multilock' end
       if not (mode and field == 'mode') then
         local id = mode and string.gsub(field, ':write$', '') or field
         owners = owners + 1
@@ -72,12 +68,8 @@ local function hash_kind(mine)
       end
     end
   until owners > 0 or cursor == '0'
-  if others or owners == 0 or not mode and redis.call('hlen', lock) > 1 then
-    return nil, 'data'
-  end
-  if redis.call('pttl', lock) == -1 then
-    return nil, 'timeless'
-  end
+  if others or owners == 0 or not mode and redis.call('hlen', lock) > 1 then return nil, 'data' end
+  if redis.call('pttl', lock) == -1 then return nil, 'timeless' end
   return kind
 end
 
@@ -135,23 +127,14 @@ local function nothing() end
 local function one_holder(own)
   own.most_holders, own.refusal, own.keep_for, own.clear, own.try_reads = 1, nothing, nothing, nothing, nothing
 
-  function own.available()
-    return redis.call('exists', lock) == 0
-  end
+  function own.available() return redis.call('exists', lock) == 0 end
   own.something_left = own.available
 
-  function own.free_in()
-    return redis.call('pttl', lock)
-  end
+  function own.free_in() return redis.call('pttl', lock) end
   own.left_of = own.free_in
 
-  function own.key_of()
-    return holder
-  end
-
-  function own.remove(key)
-    redis.call('pexpire', key, '0')
-  end
+  function own.key_of() return holder end
+  function own.remove(key) redis.call('pexpire', key, '0') end
 
   function own.description_of(id, ...)
     local found = peek('hmget', holder, 'owner', ...)
@@ -159,9 +142,7 @@ local function one_holder(own)
     return holder, described, described and found[2], described and found[3]
   end
 
-  function own.expire(_, ttl)
-    redis.call('pexpire', lock, ttl)
-  end
+  function own.expire(_, ttl) redis.call('pexpire', lock, ttl) end
   return own
 end
 
@@ -169,9 +150,7 @@ end
 local function several_holders(own)
   own.most_holders = math.huge
 
-  function own.remove(key)
-    redis.call('del', key)
-  end
+  function own.remove(key) redis.call('del', key) end
 
   function own.description_of(id, ...)
     local found = peek('hmget', own.key_of(id), 'owner', ...)
@@ -185,13 +164,8 @@ end
 local function plain()
   local own = one_holder({})
 
-  function own.other_kind(mine)
-    return other_than('plain lock', mine)
-  end
-
-  function own.fits(want)
-    return not want.mode and not want.slots
-  end
+  function own.other_kind(mine) return other_than('plain lock', mine) end
+  function own.fits(want) return not want.mode and not want.slots end
 
   function own.count_of(id)
     local found = peek('hmget', lock, id, 'mode')
@@ -209,18 +183,14 @@ local function plain()
     return number, all
   end
 
-  function own.try_writes(spare)
-    redis.call('hdel', spare, '')
-  end
+  function own.try_writes(spare) redis.call('hdel', spare, '') end
 
   function own.put(id, ttl)
     redis.call('hset', lock, id, '1')
     limit(lock, ttl)
   end
 
-  function own.set_count(id, count)
-    redis.call('hset', lock, id, text(count))
-  end
+  function own.set_count(id, count) redis.call('hset', lock, id, text(count)) end
 
   -- Leaves fields that others have written; without any fields, the server deletes the key.
   function own.drop(id)
@@ -251,9 +221,7 @@ local function string_lock()
     return other and other.what ~= 'string' and not symfony_token() and other or nil
   end
 
-  function own.fits(want)
-    return want.mode == 'set'
-  end
+  function own.fits(want) return want.mode == 'set' end
 
   -- The string or its beginning; nil: nothing, or not a string. Only force-unlock takes Symfony's lock away.
   local function value_of()
@@ -265,34 +233,19 @@ local function string_lock()
 
   -- A value longer than an owner id is named by its beginning, as holders() shows it. Only force-unlock does that.
   function own.count_of(id)
-    if value_of() == id then
-      return number_in(peek('hget', holder, 'holds:' .. id), 1) or 1
-    end
+    if value_of() == id then return number_in(peek('hget', holder, 'holds:' .. id), 1) or 1 end
   end
 
   function own.holders()
     local value = value_of() or symfony_token()
-    if not value then
-      return 0, {}
-    end
+    if not value then return 0, {} end
     return 1, {{owner = value, holds = own.count_of(value) or 1, left = redis.call('pttl', lock)}}
   end
 
-  function own.try_reads(spare)
-    redis.call('getrange', spare, '0', '0')
-  end
-
-  function own.try_writes(spare)
-    redis.call('del', spare)
-  end
-
-  function own.put(id, ttl)
-    redis.call('set', lock, id, 'px', ttl, 'nx')
-  end
-
-  function own.set_count(id, count)
-    redis.call('hset', holder, 'holds:' .. id, text(count))
-  end
+  function own.try_reads(spare) redis.call('getrange', spare, '0', '0') end
+  function own.try_writes(spare) redis.call('del', spare) end
+  function own.put(id, ttl) redis.call('set', lock, id, 'px', ttl, 'nx') end
+  function own.set_count(id, count) redis.call('hset', holder, 'holds:' .. id, text(count)) end
 
   -- Nobody listens, because clients of such locks poll.
   function own.drop()

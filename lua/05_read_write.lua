@@ -8,17 +8,9 @@ local function read_write()
   -- A larger number of holds is not believed. About how many fields one call looks at; of more readers, not all are known.
   local kMostHolds, kReadersAtOnce = 10000, 256
 
-  function own.other_kind(mine)
-    return other_than('read-write lock', mine)
-  end
-
-  function own.fits(want)
-    return want.mode == 'read' or want.mode == 'write'
-  end
-
-  local function timeout_of(reader, number)
-    return tag .. ':' .. reader .. ':rwlock_timeout:' .. number
-  end
+  function own.other_kind(mine) return other_than('read-write lock', mine) end
+  function own.fits(want) return want.mode == 'read' or want.mode == 'write' end
+  local function timeout_of(reader, number) return tag .. ':' .. reader .. ':rwlock_timeout:' .. number end
 
   -- The numbers of a reader's holds. Redisson has a key for each. Looks only at the first, which is the only one of rlock,
   -- and at some of the last, because the number is untrusted.
@@ -60,9 +52,7 @@ local function read_write()
           local left = reader_left(reader, fields[i + 1])
           if left > 0 then
             living[#living + 1] = {owner = reader, mode = 'read', holds = number_in(fields[i + 1], 1) or 1, left = left}
-            if #living == most then
-              return living, dead, false
-            end
+            if #living == most then return living, dead, false end
           else
             dead[#dead + 1] = reader
           end
@@ -102,16 +92,12 @@ local function read_write()
     return not mode or (mode == 'read' and want.mode == 'read')
   end
 
-  function own.something_left()
-    return redis.call('hget', lock, 'mode') ~= 'write'
-  end
+  function own.something_left() return redis.call('hget', lock, 'mode') ~= 'write' end
 
   function own.free_in()
     if redis.call('hget', lock, 'mode') == 'read' then
       local living, _, all = readers()
-      if all then
-        return #living > 0 and longest_of(living) or -2
-      end
+      if all then return #living > 0 and longest_of(living) or -2 end
     end
     return redis.call('pttl', lock)  -- no reader lives longer than the lock
   end
@@ -119,15 +105,9 @@ local function read_write()
   -- The field of an owner, and its holds.
   local function field_of(id)
     local found = peek('hmget', lock, 'mode', id .. ':write', id)
-    if not found or not found[1] then
-      return
-    end
-    if found[2] then
-      return id .. ':write', tonumber(found[2]) or 1, 'write'
-    end
-    if found[3] and reader_left(id, found[3]) > 0 then
-      return id, tonumber(found[3]) or 1, 'read'
-    end
+    if not found or not found[1] then return end
+    if found[2] then return id .. ':write', tonumber(found[2]) or 1, 'write' end
+    if found[3] and reader_left(id, found[3]) > 0 then return id, tonumber(found[3]) or 1, 'read' end
   end
 
   function own.count_of(id)
@@ -146,9 +126,7 @@ local function read_write()
     return left
   end
 
-  function own.key_of(id)
-    return holds .. id
-  end
+  function own.key_of(id) return holds .. id end
 
   function own.holders(most)
     if redis.call('hget', lock, 'mode') == 'read' then
@@ -178,13 +156,8 @@ local function read_write()
     redis.call('pexpire', holder, ttl)
   end
 
-  function own.try_reads(spare)
-    redis.call('hscan', spare, '0')
-  end
-
-  function own.try_writes(spare)
-    redis.call('hdel', spare, '')
-  end
+  function own.try_reads(spare) redis.call('hscan', spare, '0') end
+  function own.try_writes(spare) redis.call('hdel', spare, '') end
 
   function own.put(id, ttl, want)
     if want.mode == 'write' then
@@ -209,9 +182,7 @@ local function read_write()
     own.keep_for(ttl, peek)
   end
 
-  function own.set_count(id, count)
-    redis.call('hset', lock, field_of(id), text(count))
-  end
+  function own.set_count(id, count) redis.call('hset', lock, field_of(id), text(count)) end
 
   function own.drop(id)
     local field, count, mode = field_of(id)

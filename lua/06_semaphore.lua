@@ -23,13 +23,8 @@ local function semaphore()
     return other
   end
 
-  function own.fits(want)
-    return (want.slots or 0) > 0
-  end
-
-  local function taken_in(want)
-    return want and want.taken or 1
-  end
+  function own.fits(want) return (want.slots or 0) > 0 end
+  local function taken_in(want) return want and want.taken or 1 end
 
   -- The bytes of a permit, and the same as text; nil: it is not an owner id of rlock.
   local function permit_of(id)
@@ -71,9 +66,7 @@ local function semaphore()
   end
 
   -- Tries the right to INCRBY without a change, because the number of slots and the permits must change together.
-  local function try_count()
-    redis.call('incrby', lock, 0)
-  end
+  local function try_count() redis.call('incrby', lock, 0) end
 
   local function living_permits()
     return redis.call('zcount', permits, '(' .. text(now), '+inf')
@@ -160,9 +153,7 @@ local function semaphore()
     local digits = digits_of(id)
     local fine, free = pcall(free_numbers, digits)
     if not fine then
-      if names or string.find(free.err or free, 'WRONGTYPE', 1, true) then
-        error(free.err or free, 0)
-      end
+      if names or string.find(free.err or free, 'WRONGTYPE', 1, true) then error(free.err or free, 0) end
       return ''
     end
     local words, numbers = {}, ''
@@ -180,9 +171,7 @@ local function semaphore()
   end
 
   -- The numbers of an owner's slots, for its grant.
-  function own.numbers(id, want)
-    return peek('hget', own.key_of(id), 'slots') or number_slots(id, want.names)
-  end
+  function own.numbers(id, want) return peek('hget', own.key_of(id), 'slots') or number_slots(id, want.names) end
 
   -- The names of the slots, if they are others than a request expects: those of the holders, for a newcomer also those that
   -- the first waiter will give them.
@@ -195,18 +184,12 @@ local function semaphore()
 
   -- The number of slots, if it differs from the requested one, and is not corrected.
   local function disagrees(want, resize)
-    if redis.call('exists', lock) == 0 then
-      return
-    end
+    if redis.call('exists', lock) == 0 then return end
     reclaim()
     local used = redis.call('zcard', permits)
     local slots = tonumber(redis.call('get', lock)) + used
-    if slots == want.slots then
-      return
-    end
-    if not resize and not (used == 0 and made_here() and redis.call('zcard', queue) == 0) then
-      return slots
-    end
+    if slots == want.slots then return end
+    if not resize and not (used == 0 and made_here() and redis.call('zcard', queue) == 0) then return slots end
     redis.call('incrby', lock, text(want.slots - slots))
     if want.slots > slots then
       publish_free()
@@ -223,9 +206,7 @@ local function semaphore()
   -- Newcomers must agree on the number of slots; waiters have done so already.
   function own.refusal(want, newcomer, resize)
     local names = other_names(want.names, newcomer)  -- before the number of slots changes
-    if names then
-      return {outcome = 'other-names', names = names}
-    end
+    if names then return {outcome = 'other-names', names = names} end
     local slots = newcomer and disagrees(want, resize) or too_few(want)
     return slots and {outcome = 'other-slots', slots = slots}
   end
@@ -233,16 +214,10 @@ local function semaphore()
   -- The same for one more hold of an owner, which gets the names of the slots if it has none.
   function own.refuses_more(id, want, resize)
     local slots = not resize and disagrees(want, false)
-    if slots then
-      return {outcome = 'other-slots', slots = slots}
-    end
-    if taken_in(want) > #permits_of(id) then
-      return {outcome = 'no-upgrade'}
-    end
+    if slots then return {outcome = 'other-slots', slots = slots} end
+    if taken_in(want) > #permits_of(id) then return {outcome = 'no-upgrade'} end
     local names = other_names(want.names, true)
-    if names then
-      return {outcome = 'other-names', names = names}
-    end
+    if names then return {outcome = 'other-names', names = names} end
     names = want.names
     if names and peek('hget', pool, 'names') ~= names then
       redis.call('hset', pool, 'names', names)
@@ -252,9 +227,7 @@ local function semaphore()
   end
 
   function own.available(want)
-    if redis.call('exists', lock) == 0 then
-      return true
-    end
+    if redis.call('exists', lock) == 0 then return true end
     reclaim()
     return tonumber(redis.call('get', lock)) >= taken_in(want) and not (want and names_instead_of(want.names))
   end
@@ -267,14 +240,10 @@ local function semaphore()
     -- Counts the slots of crashed holders, but does not take them back, because a look must not write.
     local dead = redis.call('zcount', permits, '-inf', text(now))
     local missing = taken_in(want) - tonumber(redis.call('get', lock) or want and want.slots or 1) - dead
-    if missing <= 0 then
-      return -2
-    end
+    if missing <= 0 then return -2 end
     local at = dead + missing - 1
     local next_end = tonumber(redis.call('zrange', permits, at, at, 'withscores')[2])
-    if not next_end or next_end - now > kNever then
-      return -1
-    end
+    if not next_end or next_end - now > kNever then return -1 end
     return math.max(next_end - now, 0)
   end
 
@@ -283,21 +252,14 @@ local function semaphore()
     local first_end
     for _, permit in ipairs(permits_of(id)) do
       local ends = tonumber(redis.call('zscore', permits, permit) or nil)
-      if not ends then
-        return
-      end
+      if not ends then return end
       first_end = math.min(first_end or ends, ends)
     end
     return first_end
   end
 
-  function own.left_of(id)
-    return end_of(id) - now
-  end
-
-  local function holds_of(id)
-    return number_in(peek('hget', own.key_of(id), 'holds'), 1) or 1
-  end
+  function own.left_of(id) return end_of(id) - now end
+  local function holds_of(id) return number_in(peek('hget', own.key_of(id), 'holds'), 1) or 1 end
 
   function own.count_of(id)
     -- Permits of a deleted semaphore do not count.
@@ -364,9 +326,7 @@ local function semaphore()
     return words
   end
 
-  function own.try_writes(spare)
-    redis.call('zrem', spare, '')
-  end
+  function own.try_writes(spare) redis.call('zrem', spare, '') end
 
   function own.put(id, ttl, want)
     local new, added = redis.call('exists', lock) == 0, ending_in(id, ttl)
@@ -396,9 +356,7 @@ local function semaphore()
     own.keep_for(nil, peek)
   end
 
-  function own.set_count(id, count)
-    redis.call('hset', own.key_of(id), 'holds', text(count))
-  end
+  function own.set_count(id, count) redis.call('hset', own.key_of(id), 'holds', text(count)) end
 
   function own.drop(id)
     -- A full server refuses INCRBY unless the script has already written something.
@@ -418,9 +376,7 @@ local function semaphore()
   function own.has_rest(id)
     local all = permit_of(id) and permits_of(id) or {}
     for i = 1, #all > 1 and #all or 0 do
-      if redis.call('zscore', permits, all[i]) then
-        return true
-      end
+      if redis.call('zscore', permits, all[i]) then return true end
     end
   end
 
@@ -432,25 +388,19 @@ local function semaphore()
     for number in string.gmatch(has or '', '%d+') do
       numbers[#numbers + 1] = number
     end
-    if #numbers ~= #digits then
-      return missing
-    end
+    if #numbers ~= #digits then return missing end
     numbers[#numbers + 1] = 'names'
     local found = redis.pcall('hmget', pool, unpack(numbers))
     for i, permit in ipairs(digits) do
       local ends = found[i] and found[i] ~= permit and redis.call('zscore', permits, (permit_of(found[i])) or '')
-      if ends and tonumber(ends) > now then
-        return
-      end
+      if ends and tonumber(ends) > now then return end
       if #found > 0 and found[i] ~= permit then
         missing[#missing + 1], missing[#missing + 2] = numbers[i], permit
       end
     end
     local known = found[#numbers]
     if #found > 0 and names and #names <= kLongestNames and names ~= known then
-      if known then
-        return
-      end
+      if known then return end
       missing[#missing + 1], missing[#missing + 2] = 'names', names
     end
     return missing

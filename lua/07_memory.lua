@@ -106,9 +106,7 @@ end
 -- Neither is declared, because no hold depends on them. Both are removed by the release, or a month after the lease.
 local due = holds .. 'due'
 
-local function entry_key(id)
-  return holds .. id .. ':entry'
-end
+local function entry_key(id) return holds .. id .. ':entry' end
 
 local function lease_ends_in(id, ttl)
   local keep = text(ttl + kMonth)
@@ -125,9 +123,7 @@ end
 
 -- Marks a hold that was taken away, or is already recorded as lost, until its owner notices, so that this does not count as
 -- a second loss. Not declared either.
-local function taken_key(id)
-  return holds .. id .. ':taken'
-end
+local function taken_key(id) return holds .. id .. ':taken' end
 
 -- Who has taken it away; nil: nobody, or nobody has said so.
 local function taken_by(id)
@@ -154,9 +150,7 @@ local function write_down(id, ended)
       entry[#entry + 1] = string.sub(value, 1, 512)
     end
   end
-  if fault_of(add_entry('gone', text(ended), entry)) ~= '' then
-    return false
-  end
+  if fault_of(add_entry('gone', text(ended), entry)) ~= '' then return false end
   add_to_total('losses')
   redis.pcall('set', taken_key(id), '1', 'px', 24 * 3600 * 1000)  -- an owner may be suspended, and then notice the loss itself
   return true

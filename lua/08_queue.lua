@@ -25,9 +25,7 @@
 -- nil: there is none, or another program has written it.
 local function record_of(id)
   local packed = peek('hget', waiters, id)
-  if not packed or #packed > 16384 then
-    return
-  end
+  if not packed or #packed > 16384 then return end
   local known, waiter = pcall(cmsgpack.unpack, packed)
   if not known or type(waiter) ~= 'table' or waiter.version ~= 2 or not (number_in(waiter.alive, 0) and
     number_in(waiter.since, 0) and number_in(waiter.lease, 1, kLongestLease)) or type(waiter.lease) ~= 'string' or
@@ -35,14 +33,10 @@ local function record_of(id)
     return
   end
   for _, field in ipairs(waiter.about) do
-    if type(field) ~= 'string' then
-      return
-    end
+    if type(field) ~= 'string' then return end
   end
   local want, once, asked = waiter.want or {}, waiter.once or {key = '', start = 0}, waiter.guard or {}
-  local function is(kind, value)
-    return value == nil or type(value) == kind
-  end
+  local function is(kind, value) return value == nil or type(value) == kind end
   if type(want) ~= 'table' or not is('string', want.mode) or not is('number', want.slots) or not is('number', want.taken) or
     not is('string', want.names) or type(once) ~= 'table' or type(once.key) ~= 'string' or type(once.start) ~= 'number' or
     type(asked) ~= 'table' or not is('number', asked.lag) or not is('string', waiter.server) or #(waiter.server or '') > 40 then
@@ -52,9 +46,7 @@ local function record_of(id)
   return waiter
 end
 
-function first_record()
-  return record_of((peek('zrange', queue, 0, 0) or {})[1] or '')
-end
+function first_record() return record_of((peek('zrange', queue, 0, 0) or {})[1] or '') end
 
 -- The record of a living waiter; otherwise nil.
 local function living(id)
@@ -63,13 +55,8 @@ local function living(id)
 end
 
 -- How long the waiter at an index of the queue counts as alive after a look: 2.5 times the time until its next look.
-local function alive_for(index)
-  return 2.5 * math.min(kLongestPoll * (index + 1), kLongestSilence)
-end
-
-local function first_waiter()
-  return redis.call('zrange', queue, 0, 0)[1]
-end
+local function alive_for(index) return 2.5 * math.min(kLongestPoll * (index + 1), kLongestSilence) end
+local function first_waiter() return redis.call('zrange', queue, 0, 0)[1] end
 
 -- The number of waiters that were told something, or found dead, in this call.
 local done = 0
@@ -86,9 +73,7 @@ local function keep_queue()
 end
 
 -- {channel, number of listeners, channel …}
-local function listeners_of(...)
-  return redis.call('pubsub', request.sharded and 'shardnumsub' or 'numsub', ...)
-end
+local function listeners_of(...) return redis.call('pubsub', request.sharded and 'shardnumsub' or 'numsub', ...) end
 
 -- The queue of Redisson's RFairLock, a plain lock with a list of waiting owners, and the times until which they count as alive.
 -- The release of a fair holder is published to the first one, on <channel>:<id>. For a user without a right to these keys, the
@@ -111,9 +96,7 @@ local function strangers(most)
 end
 
 -- Whether a waiter of rlock is there.
-local function joined(id)
-  return has_fair_queue and type(redis.pcall('zscore', fair_times, id)) == 'string'
-end
+local function joined(id) return has_fair_queue and type(redis.pcall('zscore', fair_times, id)) == 'string' end
 
 -- How long a waiter of rlock counts as alive there. The first one looks every five seconds.
 local kAliveThere = 15000
@@ -167,14 +150,10 @@ end
 -- While there may be a fair waiter or a fair holder, rlock's first waiter is in their queue, too, so that each side has its
 -- turns, and it hears of the release of a fair holder. Returns whether it is there.
 local function join(id, free)
-  if not has_fair_queue then
-    return false
-  end
+  if not has_fair_queue then return false end
   local ids = redis.pcall('lrange', fair_queue, 0, 99)
   local nobody = #ids == 0 and (free or redis.call('hexists', lock, peek('hget', holder, 'owner') or '') == 1)
-  if ids.err or nobody and not joined(id) then
-    return false
-  end
+  if ids.err or nobody and not joined(id) then return false end
   -- Redisson subtracts a waiter's time from the ends of all behind it, so each adds its own to that of the last one.
   local at, standing = #ids + 1, #ids == 100 and joined(id)
   for i, one in ipairs(ids) do
@@ -184,9 +163,7 @@ local function join(id, free)
   end
   local before = at > 1 and redis.pcall('zscore', fair_times, ids[at - 1])
   local ends = math.max(number_in(before, 0) or 0, now + math.max(redis.call('pttl', lock), 0)) + kAliveThere
-  if type(redis.pcall('zadd', fair_times, text(ends), id)) == 'table' then
-    return false
-  end
+  if type(redis.pcall('zadd', fair_times, text(ends), id)) == 'table' then return false end
   if not standing and type(redis.pcall('rpush', fair_queue, id)) == 'table' then
     redis.pcall('zrem', fair_times, id)
     return false
@@ -216,9 +193,7 @@ end
 -- contains the new server, and the time of that call. `called`: this is such a call.
 local function may_come(waiter, called)
   local here = waiter.server and this_server() or ''
-  if here == '' or waiter.server == here then
-    return false
-  end
+  if here == '' or waiter.server == here then return false end
   local came = peek('hget', waiters, 'came') or ''
   local since = string.sub(came, 1, #here + 1) == here .. ' ' and number_in(string.sub(came, #here + 2), 0)
   if not since and called then
@@ -238,13 +213,9 @@ end
 local function tell_first(what, known)
   local front = first_waiter()
   while front and front ~= known do
-    if not has_time() then
-      return
-    end
+    if not has_time() then return end
     local waiter = living(front)
-    if waiter and tell(front, what, waiter) then
-      break
-    end
+    if waiter and tell(front, what, waiter) then break end
     forget(front)
     front = first_waiter()
   end
@@ -255,9 +226,7 @@ local function tell_first(what, known)
 end
 
 -- The holder, or the end of its lease, has changed.
-local function tell_holding()
-  return tell_first('first ' .. text(layout.free_in()))
-end
+local function tell_holding() return tell_first('first ' .. text(layout.free_in())) end
 
 -- The dead among the first hundred waiters, and the first waiter; nil: nobody waits. `asker` is alive.
 local function dead_waiters(asker)

@@ -28,13 +28,8 @@ local function has_succeeded(waiter)
   end
 end
 
-local function counted_of(waiter)
-  return counted(tonumber(waiter.lease), waiter.renewal)
-end
-
-local function held_back_as(waiter)
-  return pcall(held_back, waiter.guard, counted_of(waiter))
-end
+local function counted_of(waiter) return counted(tonumber(waiter.lease), waiter.renewal) end
+local function held_back_as(waiter) return pcall(held_back, waiter.guard, counted_of(waiter)) end
 
 -- Gives the lock to the first living waiters, as long as it is available to them; readers get it together. `asker` is alive
 -- and needs no message. A waiter for what has already succeeded is sent away. `first`: the first waiter, if known. Returns
@@ -60,9 +55,7 @@ local function hand_over(asker, most, first)
       end
     end
     local token = may and next_token()
-    if waiter and not token and not succeeded then
-      break
-    end
+    if waiter and not token and not succeeded then break end
     forget(first)
     if succeeded then
       tell(first, 'succeeded')
@@ -91,9 +84,7 @@ local function send_away()
   for _, id in ipairs(redis.call('zrange', queue, 0, 999)) do
     local waiter = living(id)
     if waiter and has_succeeded(waiter) then
-      if not has_time() then
-        return
-      end
+      if not has_time() then return end
       forget(id)
       tell(id, 'succeeded')
     end
@@ -116,22 +107,16 @@ end
 local function call_stranger(first)
   local id
   for _, one in ipairs(strangers(20)) do
-    if one == first then
-      return false
-    end
+    if one == first then return false end
     if not redis.call('zscore', queue, one) then
       id = one
       break
     end
     part(one)
   end
-  if not id then
-    return false
-  end
+  if not id then return false end
   local heard = publish_for_others(channel .. ':' .. id, '0')
-  if type(heard) == 'table' or heard == 0 then
-    return false
-  end
+  if type(heard) == 'table' or heard == 0 then return false end
   local ours = tell_first('free')
   redis.call('hset', waiters, 'open', text(now))
   redis.call('pexpire', waiters, ours and alive_for(5) or kOthersTurn)
@@ -143,13 +128,9 @@ end
 -- if it did not. The key is not declared, because a user may lack the right to it.
 local function announce(payload)
   local fault, wake = payload and fault_of(publish_for_others(channel, payload)) or '', request.wake
-  if not payload or not wake or fault ~= '' then
-    return fault
-  end
+  if not payload or not wake or fault ~= '' then return fault end
   local where = wake.where
-  if wake.way == 'publish' then
-    return fault_of(redis.pcall('publish', where, wake.what))
-  end
+  if wake.way == 'publish' then return fault_of(redis.pcall('publish', where, wake.what)) end
   if redis.pcall('type', where).ok == 'list' then  -- anything else is not theirs, perhaps a lock
     redis.pcall('del', where)  -- several releases leave one element
   end
@@ -170,9 +151,7 @@ local function call_next(payload)
   if first then
     turn, open = others_turn()
   end
-  if payload and not (open and not joined(first)) and call_stranger(first) then
-    return announce(payload)
-  end
+  if payload and not (open and not joined(first)) and call_stranger(first) then return announce(payload) end
   if first then
     if payload and not open and (request.layout == 'string' or listeners_of(channel)[2] > 1) then
       if tell_first('free') then
@@ -189,9 +168,7 @@ local function call_next(payload)
         if left_to_others then
           tell_first('free')
         end
-        if layout.most_holders == 1 or not layout.something_left() then
-          return ''
-        end
+        if layout.most_holders == 1 or not layout.something_left() then return '' end
       elseif not payload then
         tell_holding()  -- its end may have changed, because the owner that left may have been the longest
       end
@@ -203,9 +180,7 @@ end
 -- The lock is available, and stays so if this fails. Returns why the waiters could not be told, '' if they were.
 local function hand_off(payload)
   local fine, fault = pcall(call_next, payload)
-  if fine then
-    return fault
-  end
+  if fine then return fault end
   announce(payload)
   return type(fault) == 'table' and fault_of(fault) or tostring(fault)
 end

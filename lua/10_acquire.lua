@@ -95,14 +95,10 @@ if verb == 'acquire' then
     return granted_to(owner, token)
   end
 
-  local function known_token(found)
-    return text(token_in(found, 1) or token_in(peek('get', token_key), 1) or 0)
-  end
+  local function known_token(found) return text(token_in(found, 1) or token_in(peek('get', token_key), 1) or 0) end
 
   local success = once and success_of(once)
-  if success then
-    return reply({outcome = 'succeeded', success = success, now = now})
-  end
+  if success then return reply({outcome = 'succeeded', success = success, now = now}) end
   if once then
     redis.call('hdel', successes, '')  -- tries the right to record a success, before anything is granted
   end
@@ -124,9 +120,7 @@ if verb == 'acquire' then
   -- A waiter joined the queue when this was a semaphore, which may have no holders just now.
   local adopt = request.adopt or wait and request.layout == 'semaphore' and redis.call('zscore', queue, owner)
   local other = layout.other_kind({owner, heir}, adopt)
-  if other then
-    return reply(other)
-  end
+  if other then return reply(other) end
 
   local count, held_in = nil, nil
   if heir then
@@ -134,21 +128,13 @@ if verb == 'acquire' then
   end
   if request.sole then
     local job, kept = unpack(heir and peek('hmget', layout.description_of(heir), 'control', 'kept') or {})
-    if not count or kept then
-      return reply({outcome = 'not-held'})
-    end
-    if job ~= hold and (job or count > 1) then
-      return reply({outcome = 'in-use'})
-    end
+    if not count or kept then return reply({outcome = 'not-held'}) end
+    if job ~= hold and (job or count > 1) then return reply({outcome = 'in-use'}) end
   end
   if count then
-    if once or want.mode == 'write' and held_in == 'read' then
-      return reply({outcome = 'no-upgrade'})
-    end
+    if once or want.mode == 'write' and held_in == 'read' then return reply({outcome = 'no-upgrade'}) end
     local refusal = layout.refuses_more and layout.refuses_more(heir, want, request.resize)
-    if refusal then
-      return reply(refusal)
-    end
+    if refusal then return reply(refusal) end
     local description, _, granted, in_history = layout.description_of(heir, 'lease', 'history')
     granted = number_in(granted, 1, kLongestLease) or tonumber(lease)
     local until_ms = math.max(tonumber(lease), math.min(layout.left_of(heir), granted))
@@ -169,9 +155,7 @@ if verb == 'acquire' then
     return granted_to(heir, known_token(peek('hget', description, 'token')))
   end
 
-  local function stands_in_queue()
-    return redis.call('zscore', queue, owner)
-  end
+  local function stands_in_queue() return redis.call('zscore', queue, owner) end
 
   if wait then
     -- A full server does not refuse this write, nor, after it, the others, so waiters can show that they are alive. It also
@@ -179,9 +163,7 @@ if verb == 'acquire' then
     redis.call('pexpire', queue, alive_for(5))
   end
   local refusal = layout.refusal(want, not (wait and stands_in_queue()), request.resize)
-  if refusal then
-    return reply(refusal)
-  end
+  if refusal then return reply(refusal) end
 
   local back, life_since, cause = 0
   if guard then
@@ -189,9 +171,7 @@ if verb == 'acquire' then
   end
   local free = back == 0 and layout.available(want)
   if free then
-    if not next_token() then
-      return reply({outcome = 'no-token'})
-    end
+    if not next_token() then return reply({outcome = 'no-token'}) end
     write_down_the_lost()
   end
 
@@ -266,9 +246,7 @@ if verb == 'acquire' then
   local turn, open = others_turn()
   if free and turn == 0 and (open or not call_stranger(first_waiter())) then
     local tokens = hand_over(wait and owner or nil)
-    if tokens and tokens[owner] then
-      return granted_now(tokens[owner])
-    end
+    if tokens and tokens[owner] then return granted_now(tokens[owner]) end
     if not wait and not first_waiter() and layout.available(want) then
       local token = next_token()
       remember_lease(guard, counts)
@@ -276,9 +254,7 @@ if verb == 'acquire' then
       return granted_now(token)
     end
   end
-  if unfinished then
-    return reply({outcome = 'again'})
-  end
+  if unfinished then return reply({outcome = 'again'}) end
 
   local number, entries = layout.holders(1)
   turn = others_turn()

@@ -141,9 +141,7 @@ if verb == 'release' then
     end
   end)
   local other = layout.other_kind({owner})
-  if other then
-    return reply(other)
-  end
+  if other then return reply(other) end
   if layout.has_rest and layout.has_rest(owner) then
     layout.remove(layout.key_of(owner))
     hand_off(layout.drop(owner))
@@ -189,9 +187,7 @@ if verb == 'renew' then
   end
   if layout.restorer then
     restore = layout.restorer(owner)
-    if not restore then
-      return reply({outcome = 'other-owner'})
-    end
+    if not restore then return reply({outcome = 'other-owner'}) end
   end
 
   local ttl = layout.left_of(owner)
@@ -200,9 +196,7 @@ if verb == 'renew' then
   if lease == 0 then
     lease = granted
   end
-  if not lease then
-    return reply({outcome = 'lease-unknown'})
-  end
+  if not lease then return reply({outcome = 'lease-unknown'}) end
 
   local until_ms = math.max(lease, granted and math.min(ttl, granted) or ttl)
   -- First, because a full server refuses some of the other commands unless the script has already written something.
@@ -243,14 +237,10 @@ end
 
 if verb == 'raise' then
   local token = request.token
-  if not layout.count_of(owner) then
-    return reply({outcome = 'other-owner'})
-  end
+  if not layout.count_of(owner) then return reply({outcome = 'other-owner'}) end
   local last = redis.call('get', token_key)
   local known = last and token_in(last, 0)
-  if last and not known or not token_in(token, 0) then
-    return reply({outcome = 'no-token'})
-  end
+  if last and not known or not token_in(token, 0) then return reply({outcome = 'no-token'}) end
   if (known or 0) < tonumber(token) then
     redis.call('set', token_key, token)
   end

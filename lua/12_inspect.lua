@@ -16,9 +16,7 @@
 
 if verb == 'inspect' then
   local other = layout.other_kind({})
-  if other then
-    return reply(other)
-  end
+  if other then return reply(other) end
   local number, entries = layout.holders(100)
   for _, entry in ipairs(entries) do
     describe(entry)
@@ -79,9 +77,7 @@ end
 if verb == 'force-unlock' then
   local note = request.note
   local other = layout.other_kind({})
-  if other then
-    return reply(other)
-  end
+  if other then return reply(other) end
   local count = layout.count_of(owner)
   if not count and not (layout.has_rest and layout.has_rest(owner)) then
     return reply({outcome = redis.call('exists', lock) == 0 and 'free' or 'other-owner'})
