@@ -70,11 +70,17 @@ end
 return shown
 )LUA";
 
-// One command, whose reply is converted for the client, and a record, packed.
+// One command, whose reply is converted for the client; and a list and maps, packed. The fields of a map come in any
+// order.
 constexpr const char* kReply = "return redis.pcall(unpack(ARGV))";
 constexpr const char* kPack =
     "local one = cmsgpack.pack({tonumber(ARGV[1]), ARGV[2], {ARGV[3], ''}, true, false, tonumber(ARGV[4])})\n"
-    "return {one, cmsgpack.unpack(one)}";
+    "local map = cmsgpack.pack({number = tonumber(ARGV[1])})\n"
+    "local nested = cmsgpack.pack({map = {text = ARGV[2], is = true, list = {ARGV[3], {}}}, number = "
+    "tonumber(ARGV[4])})\n"
+    "local known = cmsgpack.unpack(nested)\n"
+    "return {one, cmsgpack.unpack(one), map, cmsgpack.unpack(map).number, cmsgpack.pack({map = {}}), #nested,\n"
+    "  known.number, known.map.text, known.map.is, known.map.list, known.absent or ''}";
 
 // The arguments of each command: k key, f field or member, v value, i index, n whole number, s score, b bound of
 // scores, t time. An optional part comes as one of several forms.

@@ -135,11 +135,33 @@ class Pool {
 
 Pool pool;
 
+std::string text_at(lua_State* lua, int index) {
+  std::size_t size = 0;
+  const char* text = lua_tolstring(lua, index, &size);
+  return text ? std::string(text, size) : "";
+}
+
 Json json_at(lua_State* lua, int index);
 
-// A table whose keys are 1 to n is a list, as for cmsgpack.
+// Its keys are texts.
+Json json_of_map(lua_State* lua, int index) {
+  Json map = Json::object();
+  lua_pushnil(lua);
+  while (lua_next(lua, index) != 0) {
+    map[text_at(lua, -2)] = json_at(lua, lua_gettop(lua));
+    lua_pop(lua, 1);
+  }
+  return map;
+}
+
+// A table whose keys are 1 to n is a list, as for cmsgpack, and so is an empty one.
 Json json_of_table(lua_State* lua, int index) {
+  luaL_checkstack(lua, 4, "table too deep");
   const auto size = static_cast<int>(lua_objlen(lua, index));
+  lua_pushnil(lua);
+  const bool is_empty = lua_next(lua, index) == 0;
+  if (!is_empty) lua_pop(lua, 2);
+  if (size == 0 && !is_empty) return json_of_map(lua, index);
   Json list = Json::array();
   for (int i = 1; i <= size; ++i) {
     lua_rawgeti(lua, index, i);
@@ -157,11 +179,7 @@ Json json_at(lua_State* lua, int index) {
       const auto whole = static_cast<long long>(number);
       return static_cast<double>(whole) == number ? Json(whole) : Json(number);
     }
-    case LUA_TSTRING: {
-      std::size_t size = 0;
-      const char* text = lua_tolstring(lua, index, &size);
-      return std::string(text, size);
-    }
+    case LUA_TSTRING: return text_at(lua, index);
     case LUA_TTABLE: return json_of_table(lua, index);
     default: return nullptr;
   }
@@ -221,12 +239,6 @@ void set_list(lua_State* lua, const char* name, const std::vector<std::string>& 
     lua_rawseti(lua, -2, static_cast<int>(i + 1));
   }
   lua_setglobal(lua, name);
-}
-
-std::string text_at(lua_State* lua, int index) {
-  std::size_t size = 0;
-  const char* text = lua_tolstring(lua, index, &size);
-  return text ? std::string(text, size) : "";
 }
 
 Reply reply_at(lua_State* lua, int index);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // model_scripts [OPTION...] [CONFIGURATION...]: searches every order of events of the clients of a lock and of their
-// server, which executes the scripts that rlock ships. Each configuration has a process of its own, and two run at a
+// server, which executes the script that rlock ships. Each configuration has a process of its own, and two run at a
 // time.
 //
 // Prints a line for each configuration; for a violation also its shortest trace. The last line is "N states, V
@@ -146,8 +146,7 @@ int main(int argc, char** argv) {
   Options options;
   CLI::App app("Searches every order of events of the clients of a lock and of their server.", "model_scripts");
   app.add_option("configuration", options.names, "What to search; by default everything");
-  app.add_option("--scripts", options.scripts,
-                 "A folder with <verb>_<layout>.lua, in place of the scripts that were built in");
+  app.add_option("--scripts", options.scripts, "A folder with script.lua, in place of the script that was built in");
   app.add_option("--ticks", options.ticks, "How often time advances");
   app.add_option("--faults", options.faults, "How many faults there are in one run");
   app.add_option("--attempts", options.attempts, "How many jobs each client runs, one after the other");

@@ -6,17 +6,16 @@
 #include <cstdlib>
 #include <cstring>
 #include <fstream>
-#include <nlohmann/json.hpp>
 #include <numeric>
 #include <set>
 #include <sstream>
+#include <tuple>
 
 #define XXH_INLINE_ALL
 #include <xxhash.h>
 
-#include "lua/scripts.h"
-#include "verbs/epoch.h"
-#include "verbs/script.h"
+#include "lua/script.h"
+#include "redis/msgpack.h"
 
 namespace rlock::model {
 namespace {
@@ -42,7 +41,10 @@ std::string text_of_file(const std::string& path) {
 std::vector<Renaming> renamings_of(const std::vector<Role>& roles) {
   const auto same = [&](std::size_t a, std::size_t b) {
     const Role &one = roles[a], &other = roles[b];
-    return one.mode.text() == other.mode.text() && one.waits == other.waits && one.java == other.java &&
+    const auto mode = [](const Role& role) {
+      return std::tie(role.mode.kind, role.mode.slots, role.mode.taken, role.mode.resources);
+    };
+    return mode(one) == mode(other) && one.waits == other.waits && one.java == other.java &&
            one.replaces == other.replaces && one.priority == other.priority && one.lease == other.lease &&
            one.once == other.once;
   };
@@ -99,6 +101,7 @@ std::vector<int> slots_of(const Value& description) {
 }
 
 std::string shown(const Reply& reply) {
+  if (const auto packed = redis::unpacked(reply.text); packed && reply.is(Reply::Kind::string)) return shown(*packed);
   if (!reply.is(Reply::Kind::array)) return reply.as_text();
   std::string text;
   for (const Reply& element : reply.elements) text += (text.empty() ? "" : " ") + shown(element);
@@ -137,8 +140,8 @@ Word word_of(lock::Acquired::Outcome outcome) {
 bool is_alive(const Value& waiters, const std::string& id, long long now) {
   const auto record = std::ranges::find_if(waiters.fields, [&](const auto& field) { return field.first == id; });
   if (record == waiters.fields.end()) return false;
-  const auto known = nlohmann::json::from_msgpack(record->second, true, false);
-  return known.is_array() && known.at(0).get<double>() >= static_cast<double>(now);
+  const auto known = redis::unpacked(record->second);
+  return known && known->value_of(lua::field::alive).as_number().value_or(0) >= now;
 }
 
 Value renamed_value(Value value, const Renaming& renaming) {
@@ -207,27 +210,22 @@ Server::Server(const Configuration& configuration, const std::string& scripts)
       renamings_(renamings_of(configuration.clients)) {
   for (const char* text : {kJavaTakes, kJavaRenews, kJavaUnlocks})
     scripts_.emplace(text, interpreter_.load("java", text));
-  constexpr const char* kVerbs[] = {"acquire", "renew", "release", "force_unlock", "inspect", "raise"};
-  constexpr const char* kLayouts[] = {"plain", "read_write", "semaphore", "string"};
-  for (std::size_t verb = 0; verb < std::size(kVerbs); ++verb) {
-    for (std::size_t layout = 0; layout < std::size(kLayouts); ++layout) {
-      const std::string name = std::string(kVerbs[verb]) + "_" + kLayouts[layout];
-      const std::string_view built = lua::kScripts[verb][layout].text;
-      const std::string text = scripts.empty() ? std::string(built) : text_of_file(scripts + "/" + name + ".lua");
-      if (layout == static_cast<std::size_t>(lock_.layout)) scripts_.emplace(built, interpreter_.load(name, text));
-    }
-  }
+  const std::string built(lua::kScript);
+  const std::string text = scripts.empty() ? built : text_of_file(scripts + "/script.lua");
+  scripts_.emplace(built, interpreter_.load("script", text));
 }
 
-// As newcomer_words() of verbs/epoch.h. Every second client has been connected since the search began, and only knows
+// As newcomer_guard() of verbs/epoch.h. Every second client has been connected since the search began, and only knows
 // what it was told then; the others ask now.
-std::string Server::guard_words(const Who& who, const Database& database) const {
-  std::string words = lock::guard_words(client_, guard_);
-  if (!configuration_.sentinels) return words;
+lock::GuardRequest Server::guard_for(const Who& who, const Database& database) const {
+  lock::GuardRequest asked = lock::guard_request(client_, guard_);
+  if (!configuration_.sentinels) return asked;
   const bool early = who.client % 2 == 0;
   const Database began{};
   const long long since = early ? began.linked : database.linked;
-  return words + " " + std::to_string(database.now - since) + " " + life_named(early ? began.life : database.life);
+  asked.age = milliseconds(database.now - since);
+  asked.life = life_named(early ? began.life : database.life);
+  return asked;
 }
 
 // The words of EVAL, by the code that rlock uses.
@@ -247,7 +245,7 @@ std::vector<std::string> Server::words_of(const Request& request, const Database
         acquire.queueing = {.place = places_[request.place], .priority = role.priority, .replace = role.replaces};
       }
       if (role.once) acquire.once = kOnce;
-      return as_strings(lock::acquire_call(client_, acquire, guard_words(request.who, database), {}));
+      return as_strings(lock::acquire_call(client_, acquire, guard_for(request.who, database), {}));
     }
     case Ask::renew: {
       const lock::Hold hold{lock_, owner, owner.first_hold(), "", lease, {}};

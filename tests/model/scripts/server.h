@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The server of the model: it executes the requests of clients by the scripts that rlock ships, with the keys and
-// arguments of src/verbs/script.cc, and reads the replies with it.
+// The server of the model: it executes the requests of clients by the script that rlock ships, as src/verbs/script.cc
+// writes them, and reads the replies with it.
 //
 // Different orders of events often ask the same of the same database, so each database has a number, and what a request
 // does to it is remembered.
@@ -16,6 +16,7 @@
 #include "configuration.h"
 #include "ids.h"
 #include "interpreter.h"
+#include "verbs/epoch.h"
 #include "verbs/script.h"
 
 namespace rlock::model {
@@ -121,7 +122,7 @@ struct Facts {
 
 class Server {
  public:
-  // `scripts`: a folder with <verb>_<layout>.lua; "" for those that rlock was built with.
+  // `scripts`: a folder with script.lua; "" for the script that rlock was built with.
   Server(const Configuration& configuration, const std::string& scripts);
 
   const Outcome& execute(DatabaseId database, const Request& request, const Listening& listening, bool full);
@@ -158,7 +159,7 @@ class Server {
     bool fits(const Listening& other, bool is_full) const;
   };
   std::vector<std::string> java_words(const char* script, const std::string& owner) const;
-  std::string guard_words(const Who& who, const Database& database) const;
+  lock::GuardRequest guard_for(const Who& who, const Database& database) const;
   std::vector<std::string> words_of(const Request& request, const Database& database);
   Remembered executed(DatabaseId database, const Request& request, const Listening& listening, bool full);
   void read(const Reply& reply, const Request& request, Outcome& outcome);
