@@ -17,9 +17,7 @@ if request.layout == 'plain' then
       if not token then return reply({outcome = 'no-token'}) end
       remember_lease(guard, in_guard)
       redis.call('set', token_key, token)
-      if request.login then
-        redis.call('hdel', spare, '')
-      end
+      if request.login then redis.call('hdel', spare, '') end
       redis.call('hset', holder, 'owner', owner, 'token', token, 'lease', lease, 'hold:' .. request.hold, '1',
         'since', seconds .. string.sub(micros, 1, 3), unpack(request.about))
       limit(holder, lease)
@@ -54,11 +52,7 @@ end
 -- The rest of the script. (A closure copies what its function has from outside, but has to look for what is the function's own.)
 local function everything()
 local function need_clock()
-  if not now then
-    read_clock()
-  end
+  if not now then read_clock() end
 end
 -- A user without the right to TIME can release a plain lock that nobody waits for.
-if verb ~= 'release' or request.layout ~= 'plain' then
-  need_clock()
-end
+if verb ~= 'release' or request.layout ~= 'plain' then need_clock() end

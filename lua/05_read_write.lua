@@ -32,9 +32,7 @@ local function read_write()
     end
     for _, number in ipairs(numbers) do
       local ttl = redis.call('pttl', timeout_of(reader, number))
-      if ttl ~= -2 then
-        left = math.max(left, ttl == -1 and redis.call('pttl', lock) or ttl)
-      end
+      if ttl ~= -2 then left = math.max(left, ttl == -1 and redis.call('pttl', lock) or ttl) end
     end
     return left
   end
@@ -75,6 +73,11 @@ local function read_write()
     return #living > 0 or not all
   end
 
+  local function nobody_reads()
+    local living, dead, all = readers(1)
+    return #living == 0 and not somebody_reads(living, dead, all)
+  end
+
   local function longest_of(living)
     local longest = 0
     for _, reader in ipairs(living) do
@@ -85,10 +88,7 @@ local function read_write()
 
   function own.available(want)
     local mode = redis.call('hget', lock, 'mode')
-    if mode == 'read' and want.mode == 'write' then
-      local living, dead, all = readers(1)
-      return #living == 0 and not somebody_reads(living, dead, all)
-    end
+    if mode == 'read' and want.mode == 'write' then return nobody_reads() end
     return not mode or (mode == 'read' and want.mode == 'read')
   end
 
@@ -209,12 +209,9 @@ local function read_write()
   end
 
   function own.clear()
-    if redis.call('hget', lock, 'mode') == 'read' then
-      local living, dead, all = readers(1)
-      if #living == 0 and not somebody_reads(living, dead, all) then
-        redis.call('del', holder)
-        return '0'
-      end
+    if redis.call('hget', lock, 'mode') == 'read' and nobody_reads() then
+      redis.call('del', holder)
+      return '0'
     end
   end
   return own

@@ -55,14 +55,9 @@ local function semaphore()
     return all
   end
 
-  -- The same as the pool has them.
-  local function digits_of(id)
-    local _, digits = permit_of(id)
-    local all = {digits}
-    for i = 2, #permits_of(id) do
-      all[i] = string.sub(digits, 1, 28) .. string.format('%04x', i - 1)
-    end
-    return all
+  -- A permit as the pool has it.
+  local function digits_of(permit)
+    return (string.gsub(permit, '.', function(byte) return string.format('%02x', string.byte(byte)) end))
   end
 
   -- Tries the right to INCRBY without a change, because the number of slots and the permits must change together.
@@ -95,9 +90,7 @@ local function semaphore()
       ttl = math.max(kMonth, last - now < kNever and last - now or 0)
       redis.call('pexpire', lock, ttl)
     end
-    if ttl > 0 then
-      redis.call('pexpire', permits, ttl)
-    end
+    if ttl > 0 then redis.call('pexpire', permits, ttl) end
     call = call or redis.call
     call('hset', holder, 'kind', 'slots')
     redis.call('pexpire', holder, math.max(ttl, kMonth))
@@ -107,9 +100,7 @@ local function semaphore()
   -- As Redisson does if slots become free without a release.
   local function publish_free()
     local free = tonumber(redis.call('get', lock))
-    if free > 0 then
-      publish_for_others(channel, text(free))
-    end
+    if free > 0 then publish_for_others(channel, text(free)) end
   end
 
   -- The lowest numbers that are free or its own, one for each of its permits.
@@ -150,7 +141,10 @@ local function semaphore()
   -- Gives an owner the lowest free numbers, before it gets its permits. Returns them; '' without a right to the pool, or if
   -- that is too large. Only a pool with names needs them.
   local function number_slots(id, names)
-    local digits = digits_of(id)
+    local digits = {}
+    for i, permit in ipairs(permits_of(id)) do
+      digits[i] = digits_of(permit)
+    end
     local fine, free = pcall(free_numbers, digits)
     if not fine then
       if names or string.find(free.err or free, 'WRONGTYPE', 1, true) then error(free.err or free, 0) end
@@ -161,9 +155,7 @@ local function semaphore()
       words[2 * i - 1], words[2 * i] = number, digits[i]
       numbers = numbers .. (i > 1 and ' ' or '') .. number
     end
-    if names then
-      words[#words + 1], words[#words + 2] = 'names', names
-    end
+    if names then words[#words + 1], words[#words + 2] = 'names', names end
     redis.call('hset', pool, unpack(words))
     limit(pool, kMonth)
     redis.call('hset', own.key_of(id), 'slots', numbers, unpack(names and {'from', names} or {}))
@@ -191,9 +183,7 @@ local function semaphore()
     if slots == want.slots then return end
     if not resize and not (used == 0 and made_here() and redis.call('zcard', queue) == 0) then return slots end
     redis.call('incrby', lock, text(want.slots - slots))
-    if want.slots > slots then
-      publish_free()
-    end
+    if want.slots > slots then publish_free() end
   end
 
   -- The number of slots, if it has become less than an owner wants to take.
@@ -297,9 +287,7 @@ local function semaphore()
     local firsts, number = first_permits()
     local all = {}
     for i = 1, math.min(#firsts, most) do
-      local id = string.gsub(firsts[i][1], '.', function(byte)
-        return string.format('%02x', string.byte(byte))
-      end)
+      local id = digits_of(firsts[i][1])
       local left = math.floor(firsts[i][2] - now)
       all[i] = {owner = id, holds = holds_of(id), left = left > kNever and -1 or left}
     end
@@ -345,9 +333,7 @@ local function semaphore()
       redis.call('incrby', lock, -taken)  -- some may be left of an owner that has lost others
     end
     own.keep_for()
-    if new then
-      publish_free()
-    end
+    if new then publish_free() end
   end
 
   function own.expire(id, ttl)
@@ -383,15 +369,16 @@ local function semaphore()
   -- What is missing in the pool of an owner's numbers and names, as arguments of HSET; nil: a living owner has one of the
   -- numbers, or they have other names by now. Without the right to the pool, nothing is missing.
   local function missing_numbers(id)
-    local digits, numbers, missing = digits_of(id), {}, {}
+    local all, numbers, missing = permits_of(id), {}, {}
     local has, names = unpack(peek('hmget', own.key_of(id), 'slots', 'from') or {})
     for number in string.gmatch(has or '', '%d+') do
       numbers[#numbers + 1] = number
     end
-    if #numbers ~= #digits then return missing end
+    if #numbers ~= #all then return missing end
     numbers[#numbers + 1] = 'names'
     local found = redis.pcall('hmget', pool, unpack(numbers))
-    for i, permit in ipairs(digits) do
+    for i, bytes in ipairs(all) do
+      local permit = digits_of(bytes)
       local ends = found[i] and found[i] ~= permit and redis.call('zscore', permits, (permit_of(found[i])) or '')
       if ends and tonumber(ends) > now then return end
       if #found > 0 and found[i] ~= permit then
@@ -410,9 +397,7 @@ local function semaphore()
   function own.restorer(id)
     local missing = missing_numbers(id)
     return missing and function()
-      if missing[1] then
-        redis.pcall('hset', pool, unpack(missing))
-      end
+      if missing[1] then redis.pcall('hset', pool, unpack(missing)) end
     end
   end
   return own

@@ -44,9 +44,7 @@ local function remember_success(success)
   local some = redis.pcall('hscan', successes, clock[2] or 0, 'count', 20)[2] or {}
   for i = 1, #some, 2 do
     local ends = tonumber(string.match(some[i + 1], '^%d+ (%d+) '))
-    if ends and ends <= at then
-      redis.pcall('hdel', successes, some[i])
-    end
+    if ends and ends <= at then redis.pcall('hdel', successes, some[i]) end
   end
   return fault or 1
 end
@@ -75,9 +73,7 @@ end
 -- everything was.
 local function record(total, outcome, entry, kept)
   local added, written
-  if total ~= '' then
-    added = add_to_total(total)
-  end
+  if total ~= '' then added = add_to_total(total) end
   if entry then
     -- The id may be later than this time, if the clock was ahead when the previous entry was written.
     local clock = redis.pcall('time')
@@ -140,9 +136,7 @@ local function write_down(id, ended)
   local names = {'token', 'history', unpack(kSelf)}
   local known = redis.pcall('hmget', entry_key(id), 'since', unpack(names))
   local since = number_in(known[1], 0, ended)
-  if since then
-    entry[5], entry[6] = 'held', text(ended - since)
-  end
+  if since then entry[5], entry[6] = 'held', text(ended - since) end
   for i, name in ipairs(names) do
     local value = known[i + 1]
     if type(value) == 'string' and value ~= '' then

@@ -157,9 +157,7 @@ local function join(id, free)
   -- Redisson subtracts a waiter's time from the ends of all behind it, so each adds its own to that of the last one.
   local at, standing = #ids + 1, #ids == 100 and joined(id)
   for i, one in ipairs(ids) do
-    if one == id then
-      at, standing = i, true
-    end
+    if one == id then at, standing = i, true end
   end
   local before = at > 1 and redis.pcall('zscore', fair_times, ids[at - 1])
   local ends = math.max(number_in(before, 0) or 0, now + math.max(redis.call('pttl', lock), 0)) + kAliveThere
@@ -196,9 +194,7 @@ local function may_come(waiter, called)
   if here == '' or waiter.server == here then return false end
   local came = peek('hget', waiters, 'came') or ''
   local since = string.sub(came, 1, #here + 1) == here .. ' ' and number_in(string.sub(came, #here + 2), 0)
-  if not since and called then
-    redis.pcall('hset', waiters, 'came', here .. ' ' .. text(now))
-  end
+  if not since and called then redis.pcall('hset', waiters, 'came', here .. ' ' .. text(now)) end
   return not since or since <= now and now < since + kGrantTime
 end
 
@@ -219,9 +215,7 @@ local function tell_first(what, known)
     forget(front)
     front = first_waiter()
   end
-  if not front then
-    layout.remove(waiters)
-  end
+  if not front then layout.remove(waiters) end
   return front
 end
 
@@ -251,8 +245,6 @@ local function prune(asker)
   for _, id in ipairs(dead) do
     forget(id)
   end
-  if first then
-    tell_first('front', first)
-  end
+  if first then tell_first('front', first) end
   return #dead
 end

@@ -67,9 +67,7 @@ local function hand_over(asker, most, first)
       tokens[first] = token
       given = given + 1
     end
-    if given < most then
-      first = first_waiter()
-    end
+    if given < most then first = first_waiter() end
   end
   if not first then
     layout.remove(waiters)
@@ -89,9 +87,7 @@ local function send_away()
       tell(id, 'succeeded')
     end
   end
-  if redis.call('exists', queue) == 0 then
-    layout.remove(waiters)
-  end
+  if redis.call('exists', queue) == 0 then layout.remove(waiters) end
 end
 
 -- Milliseconds for which the lock is left to others, and whether they have had a turn since rlock had it.
@@ -148,9 +144,7 @@ end
 local function call_next(payload)
   local first = first_waiter()
   local turn, open = 0, false
-  if first then
-    turn, open = others_turn()
-  end
+  if first then turn, open = others_turn() end
   if payload and not (open and not joined(first)) and call_stranger(first) then return announce(payload) end
   if first then
     if payload and not open and (request.layout == 'string' or listeners_of(channel)[2] > 1) then
@@ -161,13 +155,9 @@ local function call_next(payload)
     else
       -- A slot that was left to others stays theirs.
       local left_to_others = turn > 0
-      if payload and open then
-        redis.call('hdel', waiters, 'open')
-      end
+      if payload and open then redis.call('hdel', waiters, 'open') end
       if hand_over(nil, left_to_others and 1 or nil, first) then
-        if left_to_others then
-          tell_first('free')
-        end
+        if left_to_others then tell_first('free') end
         if layout.most_holders == 1 or not layout.something_left() then return '' end
       elseif not payload then
         tell_holding()  -- its end may have changed, because the owner that left may have been the longest

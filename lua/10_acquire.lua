@@ -78,21 +78,15 @@ if verb == 'acquire' then
     layout.try_reads(spare)
   end
 
+  -- A grant whose owner, or heir, learns of it by the reply.
   local function granted_to(id, token)
-    return reply({outcome = 'granted', owner = id, token = token, numbers = layout.numbers and layout.numbers(id, want)})
-  end
-
-  -- A grant whose owner learns of it by the reply.
-  local function granted_now(token)
-    local numbers = layout.numbers and layout.numbers(owner, want)
-    if request.history then
-      redis.pcall('hset', entry_key(owner), 'since', text(now), 'token', token, unpack(about))
-      if numbers then
-        redis.pcall('hset', entry_key(owner), 'slots', numbers)
-      end
-      lease_ends_in(owner, tonumber(lease))
+    local numbers = layout.numbers and layout.numbers(id, want)
+    if id == owner and request.history then
+      redis.pcall('hset', entry_key(id), 'since', text(now), 'token', token, unpack(about))
+      if numbers then redis.pcall('hset', entry_key(id), 'slots', numbers) end
+      lease_ends_in(id, tonumber(lease))
     end
-    return granted_to(owner, token)
+    return reply({outcome = 'granted', owner = id, token = token, numbers = numbers})
   end
 
   local function known_token(found) return text(token_in(found, 1) or token_in(peek('get', token_key), 1) or 0) end
@@ -110,7 +104,7 @@ if verb == 'acquire' then
     redis.call('pexpire', description, lease)
     layout.expire(owner, lease)
     pcall(remember_lease, guard, counts)  -- its renewals say so if that fails
-    return granted_now(known_token(token))
+    return granted_to(owner, known_token(token))
   end
 
   if request.layout ~= 'semaphore' and redis.call('type', lock).ok == 'string' and made_here() and
@@ -122,10 +116,8 @@ if verb == 'acquire' then
   local other = layout.other_kind({owner, heir}, adopt)
   if other then return reply(other) end
 
-  local count, held_in = nil, nil
-  if heir then
-    count, held_in = layout.count_of(heir)
-  end
+  local count, held_in
+  if heir then count, held_in = layout.count_of(heir) end
   if request.sole then
     local job, kept = unpack(heir and peek('hmget', layout.description_of(heir), 'control', 'kept') or {})
     if not count or kept then return reply({outcome = 'not-held'}) end
@@ -149,9 +141,7 @@ if verb == 'acquire' then
       end
     end
     redis.call('pexpire', description, until_ms)
-    if in_history then
-      lease_ends_in(heir, until_ms)
-    end
+    if in_history then lease_ends_in(heir, until_ms) end
     return granted_to(heir, known_token(peek('hget', description, 'token')))
   end
 
@@ -166,9 +156,7 @@ if verb == 'acquire' then
   if refusal then return reply(refusal) end
 
   local back, life_since, cause = 0
-  if guard then
-    back, life_since, cause = held_back(guard, counts)
-  end
+  if guard then back, life_since, cause = held_back(guard, counts) end
   local free = back == 0 and layout.available(want)
   if free then
     if not next_token() then return reply({outcome = 'no-token'}) end
@@ -222,12 +210,8 @@ if verb == 'acquire' then
         place = tonumber(vacated)
       end
       redis.call('zadd', queue, text(place or new_place()), owner)
-      if first and first ~= owner and first_waiter() == owner then
-        tell(first, 'behind')
-      end
-      if wait.replace then
-        redis.call('hset', waiters, 'latest', owner)
-      end
+      if first and first ~= owner and first_waiter() == owner then tell(first, 'behind') end
+      if wait.replace then redis.call('hset', waiters, 'latest', owner) end
     end
     known = living(owner)
     -- This server, if it listens here.
@@ -246,12 +230,12 @@ if verb == 'acquire' then
   local turn, open = others_turn()
   if free and turn == 0 and (open or not call_stranger(first_waiter())) then
     local tokens = hand_over(wait and owner or nil)
-    if tokens and tokens[owner] then return granted_now(tokens[owner]) end
+    if tokens and tokens[owner] then return granted_to(owner, tokens[owner]) end
     if not wait and not first_waiter() and layout.available(want) then
       local token = next_token()
       remember_lease(guard, counts)
       grant(owner, token, lease, hold, about, lease, want)
-      return granted_now(token)
+      return granted_to(owner, token)
     end
   end
   if unfinished then return reply({outcome = 'again'}) end
@@ -274,9 +258,7 @@ if verb == 'acquire' then
     local waiter = first_waiter() and living(first_waiter())
     if waiter and waiter.guard then
       local is_known, left_to_wait, since, why = held_back_as(waiter)
-      if is_known then
-        back, life_since, cause = left_to_wait, since, why
-      end
+      if is_known then back, life_since, cause = left_to_wait, since, why end
     end
   end
   if back > 0 then

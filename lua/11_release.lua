@@ -57,32 +57,22 @@ if verb == 'release' then
   end
 
   local unwritten, remembered
-  if count and success then
-    remembered = remember_success(success)
-  end
+  if count and success then remembered = remember_success(success) end
   local function given_back(outcome, left, fault)
     return reply({outcome = outcome, left = left, fault = fault, unwritten = unwritten, remembered = remembered})
   end
 
   if count and not (count > 1) and keep == 0 then  -- not a number: one hold
-    if described then
-      layout.remove(description)
-    end
+    if described then layout.remove(description) end
     local payload = layout.drop(owner)
     local outcome = remember('released')
-    if in_history then
-      no_longer_due(owner)
-    end
-    if total then
-      unwritten = record(total, total == 'forced' and total or outcome, entry, 0)
-    end
+    if in_history then no_longer_due(owner) end
+    if total then unwritten = record(total, total == 'forced' and total or outcome, entry, 0) end
     if redis.pcall('exists', queue, waiters, fair_queue) == 0 then
       return given_back(outcome, 0, announce(payload))
     end
     need_clock()
-    if success then
-      pcall(send_away)
-    end
+    if success then pcall(send_away) end
     return given_back(outcome, 0, hand_off(payload))
   end
 
@@ -96,17 +86,13 @@ if verb == 'release' then
     end
     -- A server that is out of memory refuses HSET, unless the script has already written something.
     local ttl = layout.left_of(owner)
-    if ttl > 0 then
-      layout.expire(owner, ttl)
-    end
+    if ttl > 0 then layout.expire(owner, ttl) end
     layout.set_count(owner, count - 1)
     return given_back(remember('released'), count - 1, '')
   end
 
   if count then
-    if success then
-      pcall(send_away)
-    end
+    if success then pcall(send_away) end
     if described then
       redis.call('hdel', description, hold, 'control')  -- there is no process left to ask
       redis.call('hset', description, 'kept', 1)
@@ -114,16 +100,12 @@ if verb == 'release' then
     end
     layout.expire(owner, keep)
     pcall(tell_holding)  -- the waiters rely on the lease
-    if in_history then
-      no_longer_due(owner)
-    end
+    if in_history then no_longer_due(owner) end
     unwritten = total and record(total, 'kept', entry, keep)
     return given_back(remember('kept'), keep, '')
   end
 
-  if entry then
-    no_longer_due(owner)
-  end
+  if entry then no_longer_due(owner) end
   if total and not note.only_if_held and not before and (not success or entry) then
     if request.remember ~= '0' then
       redis.pcall('set', outcome_key, 'noted', 'px', request.remember)
@@ -181,21 +163,17 @@ end
 -- owner id was promised stays true. Works on a server that is out of memory.
 
 if verb == 'renew' then
-  local lease, restore = tonumber(request.lease), nothing
+  local lease = tonumber(request.lease)
   if not layout.count_of(owner) then
     return reply({outcome = redis.call('exists', lock) == 0 and 'free' or 'other-owner', by = taken_by(owner)})
   end
-  if layout.restorer then
-    restore = layout.restorer(owner)
-    if not restore then return reply({outcome = 'other-owner'}) end
-  end
+  local restore = not layout.restorer and nothing or layout.restorer(owner)
+  if not restore then return reply({outcome = 'other-owner'}) end
 
   local ttl = layout.left_of(owner)
   local description, _, granted, in_history = layout.description_of(owner, 'lease', 'history')
   granted = number_in(granted, 1, kLongestLease)
-  if lease == 0 then
-    lease = granted
-  end
+  if lease == 0 then lease = granted end
   if not lease then return reply({outcome = 'lease-unknown'}) end
 
   local until_ms = math.max(lease, granted and math.min(ttl, granted) or ttl)
@@ -210,12 +188,8 @@ if verb == 'renew' then
   -- the description began, are renewed more often.
   local recorded, why = pcall(remember_lease, guard,
     guard and math.max(tonumber(request.lease), counted(until_ms, peek('hget', description, 'renewal'))))
-  if granted and lease > granted then
-    redis.call('hset', description, 'lease', text(lease))
-  end
-  if in_history then
-    lease_ends_in(owner, until_ms)
-  end
+  if granted and lease > granted then redis.call('hset', description, 'lease', text(lease)) end
+  if in_history then lease_ends_in(owner, until_ms) end
   local known, dead = pcall(dead_waiters)  -- a renewal must not fail because of the queue
   return reply({outcome = 'renewed', left = ttl, untidy = known and #dead > 0 and 1 or nil,
     unrecorded = not recorded and (type(why) == 'table' and why.err or why) or nil})
@@ -241,13 +215,9 @@ if verb == 'raise' then
   local last = redis.call('get', token_key)
   local known = last and token_in(last, 0)
   if last and not known or not token_in(token, 0) then return reply({outcome = 'no-token'}) end
-  if (known or 0) < tonumber(token) then
-    redis.call('set', token_key, token)
-  end
+  if (known or 0) < tonumber(token) then redis.call('set', token_key, token) end
   local description, described, in_history = layout.description_of(owner, 'history')
-  if described then
-    redis.call('hset', description, 'token', token)
-  end
+  if described then redis.call('hset', description, 'token', token) end
   -- By this token, the servers of a quorum recognize the same hold.
   if in_history and redis.pcall('exists', entry_key(owner)) == 1 then
     redis.pcall('hset', entry_key(owner), 'token', token)

@@ -33,9 +33,7 @@ if verb == 'inspect' then
   end
   local others = {}
   for _, id in ipairs(strangers(100)) do
-    if not peek('zscore', queue, id) then
-      others[#others + 1] = id
-    end
+    if not peek('zscore', queue, id) then others[#others + 1] = id end
   end
   local waiting, listening = peek('zcard', queue) or 0, 0
   if request.layout ~= 'string' then
@@ -48,9 +46,7 @@ if verb == 'inspect' then
   local token = peek('get', token_key)
   local found = {outcome = 'lock', ttl = layout.free_in(), now = now, token = token and string.sub(token, 1, 64) or nil,
     number = number, holders = entries, waiting = waiting, waiters = first_ones, strangers = others, listening = listening}
-  if layout.show then
-    layout.show(found)
-  end
+  if layout.show then layout.show(found) end
   return reply(found)
 end
 
@@ -95,9 +91,7 @@ if verb == 'force-unlock' then
   local left = count and layout.left_of(owner) or 0
   -- Tries the right to HDEL on a field that does not exist, so that without it, or without TIME, the lock stays as it is.
   peek('hdel', description, 'at ' .. now)
-  if described then
-    layout.remove(description)
-  end
+  if described then layout.remove(description) end
   repeat  -- a foreign writer may be a reader, too
     payload = layout.drop(owner) or payload
   until not layout.count_of(owner)
