@@ -17,7 +17,7 @@ A fault is a block of the files beside this script:
   -old text                           its lines, as they are in the file, or parts of them
   +new text                           what takes its place
 
-A model has the faulty file compiled into it, and `scripts` gets the scripts that are built from the faulty parts. BUILD
+A model has the faulty file compiled into it, and `scripts` gets the script that is built from the faulty files. BUILD
 is the build directory, build/ if none is named, with model_scripts and rlock's libraries.
 """
 import argparse
@@ -86,12 +86,14 @@ def faults():
                 yield Fault(lines)
 
 
-def compile_file(file, out, before=()):
-    """Compiles a file of the source, with the files in the folders `before` in place of those of the same name."""
+def compile_file(file, out, build, before=()):
+    """Compiles a file of the source, with the files in the folders `before` in place of those of the same name. `build` has
+    the generated ones."""
     for folder in [*before, SOURCE]:
         if (folder / file).exists():
             break
     include = [f"-I{each / part}" for each in [*before, SOURCE] for part in ("src", "tests/model")]
+    include.append(f"-I{build / 'generated'}")
     made = subprocess.run([*COMPILE, *include, "-MMD", "-c", folder / file, "-o", out], capture_output=True, text=True)
     if made.returncode:
         raise Unfit(f"does not compile; fix this fault\n{made.stderr}")
@@ -107,7 +109,7 @@ class Models:
     def __init__(self, build, folder, pool):
         self.build, self.folder = build, folder
         files = {file for model in MODELS.values() for file in model}
-        list(pool.map(lambda file: compile_file(file, object_of(file, folder)), files))
+        list(pool.map(lambda file: compile_file(file, object_of(file, folder), build), files))
 
     def depends(self, file, on):
         return f"/{on}" in object_of(file, self.folder).with_suffix(".d").read_text()
@@ -122,7 +124,7 @@ class Models:
         objects = []
         for file in MODELS[model]:
             if any(self.depends(file, on) for on in changed):
-                compile_file(file, object_of(file, folder), [folder])
+                compile_file(file, object_of(file, folder), self.build, [folder])
                 objects.append(object_of(file, folder))
             else:
                 objects.append(object_of(file, self.folder))
