@@ -348,6 +348,7 @@ void Server::compare(const Facts& before, const Facts& after, const Request& req
   const bool has_it = after.ends[asker] != 0 && after.attempts[asker] == request.who.attempt;
   if (outcome.word == Word::released && has_it) outcome.complaint = number_of("a lock that was released is still held");
   if (outcome.word == Word::granted && !has_it) outcome.complaint = number_of("a lock that was granted is not held");
+  if (outcome.word == Word::renewed && !has_it) outcome.complaint = number_of("a lock that was renewed is not held");
   if (outcome.word == Word::full && (!is_acquire(request.ask) || request.place != 0)) {
     outcome.complaint = number_of("a renewal, a release or a waiter needs memory");
   }
