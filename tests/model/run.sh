@@ -1,5 +1,5 @@
 #!/bin/sh
-# Visits every state that rlock's scripts, the life of a job, its guards and jobs that nest locks can reach, and breaks
+# Visits every state that rlock's script, the life of a job, its guards and jobs that nest locks can reach, and breaks
 # them on purpose to show that this would notice.
 #
 #   sh tests/model/run.sh          in build/, which is configured if it does not exist

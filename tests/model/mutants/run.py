@@ -134,7 +134,7 @@ class Models:
 
 
 def try_script(fault, build, folder):
-    """Returns whether the search over the scripts notices the fault."""
+    """Returns whether the search over the script notices the fault."""
     shutil.copytree(SOURCE / "lua", folder / "lua")
     for file, text in fault.apply(lambda name: (SOURCE / name).read_text()).items():
         (folder / file).write_text(text)

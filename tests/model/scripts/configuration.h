@@ -29,7 +29,7 @@ struct Configuration {
   int faults = 2;          // in one run
   int losses = 0;          // how often the server loses what it knew
   bool copies = false;     // it may get back what it knew at some moment; otherwise it forgets everything
-  bool guarded = false;    // the scripts refuse newcomers on a server whose data is new
+  bool guarded = false;    // the script refuses newcomers on a server whose data is new
   bool sentinels = false;  // and are told since when no replication has replaced the data
   // A violation is expected, and the run fails without one: it shows that the search can find it.
   const char* expected = nullptr;

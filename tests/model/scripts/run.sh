@@ -1,5 +1,5 @@
 #!/bin/sh
-# Searches every order of events of the clients of a lock over the scripts that rlock ships, and compares the small Redis of
+# Searches every order of events of the clients of a lock over the script that rlock ships, and compares the small Redis of
 # that search with a real one.
 #
 #   sh tests/model/scripts/run.sh                       as in CI
