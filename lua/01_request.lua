@@ -177,3 +177,35 @@ local function remember(outcome)
   end
   return outcome
 end
+
+-- A waiter's record is a map, packed with MessagePack; all 2.x can read it, and ignore what they do not know:
+--   version   2
+--   alive     until when it counts as alive (ms)
+--   since     when it began to wait (ms)
+--   lease     a decimal text; hold: the id of its request; about: what it says about itself; want; renewal; once; guard: as in
+--             its request (10_acquire.lua)
+--   server    the run id of the last server on which it was found to listen
+-- nil: there is none, or another program has written it.
+local function record_in(packed)
+  if not packed or #packed > 16384 then return end
+  local known, waiter = pcall(cmsgpack.unpack, packed)
+  if not known or type(waiter) ~= 'table' or waiter.version ~= 2 or not (number_in(waiter.alive, 0) and
+    number_in(waiter.since, 0) and number_in(waiter.lease, 1, kLongestLease)) or type(waiter.lease) ~= 'string' or
+    type(waiter.hold) ~= 'string' or type(waiter.about) ~= 'table' or #waiter.about > 64 or #waiter.about % 2 ~= 0 then
+    return
+  end
+  for _, field in ipairs(waiter.about) do
+    if type(field) ~= 'string' then return end
+  end
+  local want, once, asked = waiter.want or {}, waiter.once or {key = '', start = 0}, waiter.guard or {}
+  local function is(kind, value) return value == nil or type(value) == kind end
+  if type(want) ~= 'table' or not is('string', want.mode) or not is('number', want.slots) or not is('number', want.taken) or
+    not is('string', want.names) or type(once) ~= 'table' or type(once.key) ~= 'string' or type(once.start) ~= 'number' or
+    type(asked) ~= 'table' or not is('number', asked.lag) or not is('string', waiter.server) or #(waiter.server or '') > 40 then
+    return
+  end
+  waiter.want = want
+  return waiter
+end
+
+local function is_alive(waiter) return waiter and waiter.alive >= now end

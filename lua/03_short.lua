@@ -29,12 +29,60 @@ if request.layout == 'plain' then
   if verb == 'release' and request.keep == '0' and not request.note then
     local held = peek('hmget', lock, owner, 'mode')
     local described = held and held[1] == '1' and not held[2] and peek('hmget', holder, 'owner', 'hold:' .. request.hold, 'history')
-    if described and described[1] == owner and described[2] and not described[3] and
-      redis.pcall('exists', queue, waiters, fair_queue) == 0 then
-      redis.call('pexpire', holder, '0')
-      redis.call('hdel', lock, owner)
-      remember('released')
-      return reply({outcome = 'released', left = 0, fault = fault_of(publish_for_others(channel, '0'))})
+    if described and described[1] == owner and described[2] and not described[3] then
+      local there = redis.pcall('exists', queue, waiters, fair_queue)
+      if there == 0 then
+        redis.call('pexpire', holder, '0')
+        redis.call('hdel', lock, owner)
+        remember('released')
+        return reply({outcome = 'released', left = 0, fault = fault_of(publish_for_others(channel, '0'))})
+      end
+      -- The usual hand-over: the first two waiters are alive, and no other program waits, nor is it their turn.
+      local ids = there == 2 and peek('zrange', queue, 0, 1) or {}
+      local first, second = ids[1], ids[2] or ids[1]
+      local records = first and peek('hmget', waiters, first, second, 'open')
+      local waiter = records and not records[3] and record_in(records[1])
+      if waiter and not (waiter.guard or waiter.once or waiter.want.mode or waiter.want.slots) then
+        read_clock()
+        local listeners = redis.call('pubsub', request.sharded and 'shardnumsub' or 'numsub', channel, grants .. first, grants .. second)
+        local token = is_alive(waiter) and is_alive(record_in(records[2])) and listeners[2] < 2 and listeners[4] > 0 and
+          listeners[second == first and 4 or 6] > 0 and next_token()
+        if token then
+          local ttl = text(math.min(tonumber(waiter.lease), kGrantTime))
+          redis.call('hdel', lock, owner)
+          remember('released')
+          local given, fault = pcall(function()
+            redis.call('zrem', queue, first)
+            redis.call('hdel', waiters, first)
+            redis.call('set', token_key, token)
+            redis.call('pexpire', holder, '0')
+            redis.call('hset', holder, 'owner', first, 'token', token, 'lease', waiter.lease, 'hold:' .. waiter.hold, '1',
+              'since', seconds .. string.sub(micros, 1, 3), unpack(waiter.about))
+            limit(holder, ttl)
+            redis.call('hset', lock, first, '1')
+            limit(lock, ttl)
+            publish(grants .. first, 'granted')
+            if second == first then redis.call('pexpire', waiters, '0') else publish(grants .. second, 'first ' .. ttl) end
+          end)
+          if not given then publish_for_others(channel, '0') end
+          return reply({outcome = 'released', left = 0, fault = given and '' or fault.err or fault})
+        end
+      end
+    end
+  end
+  if verb == 'acquire' and request.wait and not (request.once or request.history) then
+    -- A waiter whose turn has come.
+    local held = peek('hmget', lock, owner, 'mode')
+    local described = held and held[1] and not held[2] and peek('hmget', holder, 'owner', 'token')
+    if described and described[1] == owner then
+      read_clock()
+      local token = token_in(described[2], 1)
+      if token then
+        redis.call('pexpire', holder, request.lease)
+        redis.call('pexpire', lock, request.lease)
+        pcall(remember_lease, guard, guard and counted(tonumber(request.lease), request.renewal))
+        return reply({outcome = 'granted', owner = owner, token = text(token)})
+      end
     end
   end
   if verb == 'renew' and request.granted and request.lease ~= '0' and not guard then

@@ -12,9 +12,13 @@ foreach(file ${files})
 endforeach()
 
 string(REGEX MATCHALL "\nlocal k[A-Za-z]+ = '[a-z_:]+:' +-- [a-z-]+:" lines "${text}")
-string(REGEX REPLACE "\nlocal k[A-Za-z]+ = '([a-z_:]+):' +-- ([a-z-]+):" "{\"\\1\", \"\\2\"}," companions "${lines}")
-string(REPLACE ";" " " companions "${companions}")
-string(REPLACE "\"-\"" "\"\"" companions "${companions}")
+string(REGEX REPLACE "\nlocal (k[A-Za-z]+) = '([a-z_:]+):' +-- ([a-z-]+):"
+  "inline constexpr Companion \\1{\"\\2\", \"\\3\"};\n" companions "${lines}")
+string(REPLACE ";\n;" ";\n" companions "${companions}")
+string(REGEX REPLACE "\nlocal (k[A-Za-z]+) = [^;]*" "\\1" all "${lines}")
+string(REPLACE ";" ", " all "${all}")
+string(REGEX MATCH "\nlocal kEpoch = '([a-z:]+)'" epoch "${text}")
+set(epoch "${CMAKE_MATCH_1}")
 
 string(REGEX MATCH "names of all fields[^:]*:\n([a-z_\n -]+)\n\n" names "${text}")
 string(REGEX MATCHALL "[a-z_]+" names "${CMAKE_MATCH_1}")
@@ -43,9 +47,14 @@ file(WRITE "${OUT}/names.h" "#pragma once
 #include <chrono>
 #include <string_view>
 namespace rlock::lua {
+struct Companion {
+  std::string_view word, type;
+  bool operator==(const Companion&) const = default;
+};
+${companions}inline constexpr Companion kCompanions[] = {${all}};
+inline constexpr std::string_view kEpoch = \"${epoch}\";
 ${times}
 namespace field {
 ${names}}
 }
-#define RLOCK_COMPANIONS ${companions}
 ")

@@ -94,8 +94,8 @@ bool is_ours(const Status& status) {
 // True if the user lacks the right to one of the keys.
 bool has_keys(redis::Client& client, const LockName& name, const Until& until) {
   std::vector<std::string> words = {"EXISTS", name.text(), name.due_key()};
-  for (const Companion& one : kCompanions) {
-    if (one.is_key()) words.push_back(name.companion(one));
+  for (const Companion& one : lua::kCompanions) {
+    if (is_key(one)) words.push_back(name.companion(one));
   }
   const redis::Words command(words.begin(), words.end());
   const auto reply = client.insist(command, until);
@@ -187,7 +187,7 @@ Result<Listing> inspect_one_server(redis::Client& client, milliseconds exchange,
                                    const std::set<LockName>& also, std::size_t most) {
   ByScripts verbs(client);
   const Reading on(client, exchange, until);
-  constexpr Companion kFound[] = {"rlock:holder", "rlock:queue"};
+  constexpr Companion kFound[] = {lua::kHolder, lua::kQueue};
   Listing all;
   std::vector<LockName> names;
   {

@@ -24,7 +24,7 @@ constexpr std::size_t kNoLimit = std::numeric_limits<std::size_t>::max();
 // In bytes; the first as in lua/07_memory.lua.
 constexpr std::size_t kLongestOwner = 512, kLongestScore = 32;
 // Keys by which locks with a history are found.
-constexpr Companion kHistories[] = {"rlock:history", "rlock:hold"};
+constexpr Companion kHistories[] = {lua::kHistory, lua::kHold};
 
 // Sends commands that only read, in one exchange. Those without an answer are sent again alone, because a reply that is
 // too long loses all replies after it. Errors: the time is over.
@@ -379,7 +379,7 @@ Result<TotalsOf> totals_on(redis::Client& client, const std::vector<LockName>& n
   const Reading on(client, exchange);
   std::set<LockName> names(named.begin(), named.end());
   const bool listing = names.empty();
-  if (listing) names = RLOCK_TRY(names_with(on, std::array{Companion("rlock:totals")}));
+  if (listing) names = RLOCK_TRY(names_with(on, std::array{lua::kTotals}));
   TotalsOf all;
   const auto ask = [](const LockName& name) -> Command {
     return {"HMGET", name.totals_key(), "losses", "skips", "forced"};

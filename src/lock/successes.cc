@@ -62,9 +62,7 @@ Result<Successes> read_successes(Servers& servers, const LockName& name, millise
 
 Result<std::set<LockName>> names_with_successes(Servers& servers, milliseconds exchange) {
   const auto given = RLOCK_TRY(servers.ask_most<std::set<LockName>>(
-      [&](redis::Client& client, const Until&) {
-        return names_with({client, exchange}, std::array{Companion("rlock:once")});
-      },
+      [&](redis::Client& client, const Until&) { return names_with({client, exchange}, std::array{lua::kOnce}); },
       exchange));
   std::set<LockName> all;
   for (const std::set<LockName>& some : given) all.insert(some.begin(), some.end());

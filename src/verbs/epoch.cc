@@ -74,12 +74,12 @@ std::string who_else_waits(const Epoch& epoch) {
 std::string who_waits(const HeldBack& back) { return why_held_back(back) + " for jobs with the epoch guard"; }
 
 redis::Words first_epoch() {
-  return {"HSET", kEpochKey, "life", kData, "since", "0", "cause", "new", "longest", "0", "before", "0"};
+  return {"HSET", lua::kEpoch, "life", kData, "since", "0", "cause", "new", "longest", "0", "before", "0"};
 }
 
 Result<std::optional<Epoch>> read_epoch(redis::Client& client, const Until& until) {
   const std::vector<redis::Words> questions = {
-      {"HMGET", kEpochKey, "life", "since", "cause", "longest", "before", "accepted"}, {"TIME"}, {"INFO"}};
+      {"HMGET", lua::kEpoch, "life", "since", "cause", "longest", "before", "accepted"}, {"TIME"}, {"INFO"}};
   auto replies = client.call_all(questions, until);
   for (auto& reply : replies) {
     if (!reply) return std::unexpected(std::move(reply).error());
@@ -112,7 +112,7 @@ namespace {
 
 Result<std::string> present_life(redis::Client& client, const Until& until) {
   const Reply info = RLOCK_TRY(client.call({"INFO"}, until));
-  const auto recorded = client.call({"HGET", kEpochKey, "life"}, until);
+  const auto recorded = client.call({"HGET", lua::kEpoch, "life"}, until);
   std::string life = life_of(client, info, recorded ? recorded->as_text() : "");
   if (life.empty()) return client.unexpected_reply("INFO");
   return life;
@@ -129,14 +129,14 @@ constexpr std::string_view kAccept =
 
 Result<EpochToAccept> mark_epoch(redis::Client& client, const Until& until) {
   EpochToAccept shown{.life = RLOCK_TRY(present_life(client, until)), .mark = random_uuid()};
-  const auto marked = client.call({"HSET", kEpochKey, kMark, shown.mark}, until);
+  const auto marked = client.call({"HSET", lua::kEpoch, kMark, shown.mark}, until);
   if (!marked && marked.error().code != Error::Code::wrong_kind) return std::unexpected(marked.error());
   if (!marked) shown.mark.clear();
   return shown;
 }
 
 void forget_mark(redis::Client& client, const Until& until) {
-  static_cast<void>(client.call({"HDEL", kEpochKey, kMark}, until));
+  static_cast<void>(client.call({"HDEL", lua::kEpoch, kMark}, until));
 }
 
 Result<void> accept_epoch(redis::Client& client, const EpochToAccept& shown, const std::string& who,
@@ -153,11 +153,11 @@ Result<void> accept_epoch(redis::Client& client, const EpochToAccept& shown, con
   };
   if (RLOCK_TRY(present_life(client, until)) != shown.life) return changed();
   if (shown.mark.empty()) {
-    RLOCK_TRY(client.call({"DEL", kEpochKey}, until));
-    RLOCK_TRY(client.call(with({"HSET", kEpochKey}), until));
+    RLOCK_TRY(client.call({"DEL", lua::kEpoch}, until));
+    RLOCK_TRY(client.call(with({"HSET", lua::kEpoch}), until));
     return {};
   }
-  const auto done = RLOCK_TRY(client.call(with({"EVAL", kAccept, "1", kEpochKey, kMark, shown.mark}), until));
+  const auto done = RLOCK_TRY(client.call(with({"EVAL", kAccept, "1", lua::kEpoch, kMark, shown.mark}), until));
   return done.as_number() == 1 ? Result<void>() : changed();
 }
 

@@ -67,10 +67,10 @@ std::string Lock::channel() const {
   switch (layout) {
     case Layout::plain:
     case Layout::string: break;  // only waiters of rlock listen there
-    case Layout::read_write: return name.companion("redisson_rwlock");
-    case Layout::semaphore: return name.companion("redisson_sc");
+    case Layout::read_write: return name.companion(lua::kRwReleases);
+    case Layout::semaphore: return name.companion(lua::kSlotReleases);
   }
-  return name.companion("redisson_lock__channel");
+  return name.companion(lua::kReleases);
 }
 
 std::string Lock::description_key(const std::string& owner) const {

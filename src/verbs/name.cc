@@ -57,7 +57,7 @@ bool is_companion(std::string_view text) {
     return text.starts_with(one.word) && text.substr(one.word.size()).starts_with(':');
   };
   const bool has_suffix = text.ends_with(LockName::kPermits) || text.contains(LockName::kReader);
-  return std::ranges::any_of(kCompanions, begins) || (text.contains('{') && has_suffix);
+  return std::ranges::any_of(lua::kCompanions, begins) || (text.contains('{') && has_suffix);
 }
 
 // The part of a key that determines its slot: the text between the first { and the next }, or the whole key if there
@@ -118,7 +118,7 @@ Result<LockName> LockName::parse(std::string_view text) {
         "its braces would put its companion keys into another cluster slot; use one pair with text between, or none");
   }
   if (is_companion(text)) return bad("it would be a key or channel of another lock");
-  if (text == kEpochKey) return bad("it would be the key of the epoch guard");
+  if (text == lua::kEpoch) return bad("it would be the key of the epoch guard");
   if (text.front() == '{' && text.find('}') == text.size() - 1) {
     return bad("it would share its companion keys with the lock " + in_quotes(text.substr(1, text.size() - 2)));
   }
@@ -148,7 +148,7 @@ std::optional<LockName> LockName::of_companion(const Companion& which, std::stri
   const std::string start = std::string(which.word) + ":";
   if (!key.starts_with(start)) return {};
   key.remove_prefix(start.size());
-  if (which == Companion("rlock:hold")) {
+  if (which == lua::kHold) {
     if (!key.ends_with(kDue)) return {};
     key.remove_suffix(kDue.size());
   }

@@ -50,29 +50,12 @@ const Convention* find_convention(std::string_view preset);
 // contain exactly one %.
 Result<std::string> key_of(std::string_view form, std::string_view name);
 
-// The record of the epoch guard (verbs/epoch.h), one on each server; no lock can have this name.
-inline constexpr std::string_view kEpochKey = "rlock:epoch";
-
-// A key or channel beside a lock, `word:{N}`, which `:` and more follows if there are several. Other words do not
-// compile.
-struct Companion {
-  constexpr Companion(std::string_view its_word, std::string_view its_type) : word(its_word), type(its_type) {}
-  consteval Companion(const char* listed);
-
-  constexpr bool is_channel() const { return type == "channel"; }
-  constexpr bool is_key() const { return !type.empty() && !is_channel(); }
-  bool operator==(const Companion&) const = default;
-
-  std::string_view word;
-  std::string_view type;  // what TYPE says of a key; "channel"; "": only Redisson uses it
-};
-
-// All of them, as lua/01_request.lua lists them. Rights, type checks and the refusal of names use this list, and tests
-// compare the documents with it.
-inline constexpr Companion kCompanions[] = {RLOCK_COMPANIONS};
-
-consteval Companion::Companion(const char* listed)
-    : Companion(*std::ranges::find(kCompanions, std::string_view(listed), &Companion::word)) {}
+// A key or channel beside a lock, `word:{N}`, which `:` and more follows if there are several; and what TYPE says of a
+// key, "channel", or "-": only Redisson uses it. Rights, type checks and the refusal of names use the list of all of
+// them, lua::kCompanions, which comes from lua/01_request.lua; tests compare the documents with it.
+using lua::Companion;
+constexpr bool is_channel(const Companion& one) { return one.type == "channel"; }
+constexpr bool is_key(const Companion& one) { return one.type != "-" && !is_channel(one); }
 
 class LockName {
  public:
@@ -103,23 +86,23 @@ class LockName {
   // Holds the time of a reader's first hold.
   std::string reader_key(const std::string& owner) const { return tag() + ":" + owner + std::string(kReader) + "1"; }
 
-  std::string pool_key() const { return companion("rlock:pool"); }  // of a semaphore: who has which slot
+  std::string pool_key() const { return companion(lua::kPool); }  // of a semaphore: who has which slot
 
-  std::string token_key() const { return companion("redisson_lock_token"); }
-  std::string holder_key() const { return companion("rlock:holder"); }
-  std::string control_channel() const { return companion("rlock:control"); }
-  std::string queue_key() const { return companion("rlock:queue"); }
-  std::string waiters_key() const { return companion("rlock:waiters"); }
-  std::string history_key() const { return companion("rlock:history"); }
-  std::string totals_key() const { return companion("rlock:totals"); }
-  std::string once_key() const { return companion("rlock:once"); }
+  std::string token_key() const { return companion(lua::kToken); }
+  std::string holder_key() const { return companion(lua::kHolder); }
+  std::string control_channel() const { return companion(lua::kControl); }
+  std::string queue_key() const { return companion(lua::kQueue); }
+  std::string waiters_key() const { return companion(lua::kWaiters); }
+  std::string history_key() const { return companion(lua::kHistory); }
+  std::string totals_key() const { return companion(lua::kTotals); }
+  std::string once_key() const { return companion(lua::kOnce); }
   // A waiter's id follows.
-  std::string grant_channel_prefix() const { return companion("rlock:grant") + ":"; }
+  std::string grant_channel_prefix() const { return companion(lua::kGrant) + ":"; }
   // The keys that describe the holders of a shared lock; a holder's id follows.
-  std::string hold_key_prefix() const { return companion("rlock:hold") + ":"; }
+  std::string hold_key_prefix() const { return companion(lua::kHold) + ":"; }
 
   // The holds that still need an entry in the history, and the fields of one such entry (lua/07_memory.lua).
-  std::string due_key() const { return companion("rlock:hold") + std::string(kDue); }
+  std::string due_key() const { return companion(lua::kHold) + std::string(kDue); }
   std::string entry_key(const std::string& owner) const { return hold_key_prefix() + owner + ":entry"; }
 
   // Of the keys with rlock:hold, only the one with this suffix leads to a lock; the others belong to single holders.

@@ -22,12 +22,13 @@ constexpr std::string_view kClusterCommands =
 
 // Names that contain a brace have no braces around them in their companions, but a prefix cannot contain one.
 std::string patterns(const std::string& prefix) {
-  std::string keys = prefix.empty() ? "~*" : "~" + prefix + "* ~{" + prefix + "* ~" + std::string(kEpochKey), channels;
-  for (const Companion& one : kCompanions) {
+  std::string keys = prefix.empty() ? "~*" : "~" + prefix + "* ~{" + prefix + "* ~" + std::string(lua::kEpoch),
+              channels;
+  for (const Companion& one : lua::kCompanions) {
     const std::string pattern = std::string(one.word) + ":" + (prefix.empty() ? "" : "{" + prefix) + "*";
-    if (one.is_channel()) {
+    if (is_channel(one)) {
       channels += " &" + pattern;
-    } else if (one.is_key() && !prefix.empty()) {
+    } else if (is_key(one) && !prefix.empty()) {
       keys += " ~" + pattern;
     }
   }
@@ -210,7 +211,7 @@ Result<std::string> parse_prefix(std::string_view text) {
                                         ": a rule cannot contain a blank, a quote, a brace, or a character with a "
                                         "meaning in patterns; give only the beginning of the names, as in p:");
   }
-  for (const Companion& one : kCompanions) {
+  for (const Companion& one : lua::kCompanions) {
     if (text.empty() || !one.word.starts_with(text)) continue;
     return fail(Error::Code::usage, "PREFIX " + in_quotes(text) + ": keys of all locks begin with it, such as " +
                                         std::string(one.word) + ":{NAME}; give a longer one");

@@ -128,7 +128,7 @@ Call& Call::guarded(const GuardRequest& asked, bool declared) {
     if (!asked.life.empty()) guard.add(f::age, asked.age.count()).add(f::life, asked.life);
   }
   request.add(f::guard, guard);
-  return declared ? key(std::string(kEpochKey)) : *this;
+  return declared ? key(std::string(lua::kEpoch)) : *this;
 }
 
 Words Call::words(std::string_view command, std::string_view script) const {

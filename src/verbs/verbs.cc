@@ -89,10 +89,10 @@ Result<T> ByScripts::checked(Result<T> read) {
 // Says which companion key has a value of another type, and what to do about it.
 void ByScripts::explain(const LockName& name, Error& error, const Until& until) {
   std::vector<std::pair<std::string, std::string_view>> keys;
-  for (const Companion& one : kCompanions) {
-    if (one.is_key() && one.word.starts_with("rlock:")) keys.emplace_back(name.companion(one), one.type);
+  for (const Companion& one : lua::kCompanions) {
+    if (is_key(one) && one.word.starts_with("rlock:")) keys.emplace_back(name.companion(one), one.type);
   }
-  if (guard_ != Guard::off) keys.emplace_back(kEpochKey, "hash");
+  if (guard_ != Guard::off) keys.emplace_back(lua::kEpoch, "hash");
   for (const auto& [key, right] : keys) {
     const auto type = client_.insist({"TYPE", key}, until);
     if (!type) return;

@@ -70,7 +70,7 @@ options() {
 }
 
 @test "scripts are only used on the floor of verbs" {
-  [[ $(grep -rlE '^#include "lua/scripts' src) == src/verbs/script.cc ]]
+  [[ $(grep -rlE '^#include "lua/script' src) == src/verbs/script.cc ]]
 }
 
 # only_in PLACE PATTERN: no file outside of PLACE matches, and one inside does.
@@ -105,47 +105,65 @@ only_in() {
   only_in '(run/signals|base/process)\.cc' '\b(sigprocmask|sigaction|signalfd)\('
 }
 
-@test "every script starts with its purpose, and a verb with its contract" {
-  local script
-  for script in lua/*/*.lua; do
-    [[ $(head -n1 "$script") == "-- $(basename "$script" .lua): "* ]]
+@test "every part of the script starts with its purpose, and a verb with its contract" {
+  local part verb name
+  for part in lua/*.lua; do
+    name=$(basename "$part" .lua)
+    grep -q "^-- ${name#*_}: " <(head -n1 "$part")
   done
-  for script in lua/verb/*.lua; do
-    grep -q '^-- KEYS' "$script"
-    grep -q '^-- Reply' "$script"
-    grep -q '^-- Sent twice\|Changes nothing' "$script"
+  for verb in acquire release renew raise inspect force-unlock; do
+    contract=$(sed -n "/^-- $verb: /,/^\$/p" lua/*.lua)
+    [[ $contract == *'-- KEYS '*'-- Request'*'-- Reply '* && $contract == *@('-- Sent twice'|'Changes nothing')* ]]
   done
 }
 
-@test "the built scripts are up to date, each with everything that it uses and nothing else" {
-  local built=$BATS_TEST_TMPDIR/lua script names name shared
+@test "the built script is up to date, without comments, and short enough to be sent with each request" {
+  local built=$BATS_TEST_TMPDIR/lua
   cmake -DOUT="$built" -P lua/embed.cmake
   [[ ! -e $(dirname "$RLOCK")/generated/lua ]] || diff -r "$built" "$(dirname "$RLOCK")/generated/lua"
-  functions() { sed -n 's/^local function \([A-Za-z_]*\).*/\1/p' "$@" | sort -u; }
-  shared=$(functions lua/part/{base,no_fair,one_holder}.lua)  # in every script, or in every one of a layout
-  for script in "$built"/*.lua; do
-    names=$(comm -23 <(functions "$script") <(echo "$shared"))
-    for name in $names; do
-      (($(grep -cw "$name" "$script") > 1)) || { echo "$script: $name is not used" && return 1; }
-    done
-    ! grep -n '^ *--[^!]' "$script"
-  done
+  ! grep -n '^ *--[^!]' "$built/script.lua"
+  (($(wc -c <"$built/script.lua") <= 80000))
 }
 
-@test "no script writes a number as a C long, which has 32 bits on some servers" {
+@test "the script writes no number as a C long, which has 32 bits on some servers" {
   ! grep -rn "'%d'" lua
 }
 
-@test "each reply that a script declares is written by it, and covered by one of its tests" {
-  local script verb reply
-  for script in lua/verb/*.lua; do
-    verb=$(basename "$script" .lua)
-    for reply in $(sed -n "/^-- Reply/,/^\$/s/.*{'\([a-z-]*\)'.*/\1/p" "$script"); do
-      echo "$verb: $reply"
-      grep -hv '^ *--' "$script" lua/part/*.lua | grep -q "'$reply'"
-      grep -qE "\b$verb\b|enqueue" $(grep -lE "[ \\\$']$reply\b" tests/lua/*.bats)
+@test "each outcome that a verb declares is written by the script, and covered by one of the verb's tests" {
+  local verb outcome
+  for verb in acquire release renew raise inspect force-unlock; do
+    for outcome in $(sed -n "/^-- $verb: /,/^\$/p" lua/*.lua | sed -n '/^-- Reply/,$s/^--\( Reply\|      \) \([a-z-]*\)  .*/\2/p'); do
+      echo "$verb: $outcome"
+      [[ $outcome != error ]] || continue
+      grep -h -v '^ *--' lua/*.lua | grep -q "'$outcome'"
+      grep -qE "\b${verb/-/_}\b|enqueue" $(grep -lE "[ \\\$']$outcome\b" tests/lua/*.bats)
     done
   done
+}
+
+@test "the names of fields, keys and channels stand once, in the script's lists" {
+  python3 - <<'PYTHON'
+import glob, re
+text = "".join(open(name).read() for name in sorted(glob.glob("lua/*.lua")))
+listed = set(re.search(r"names of all fields[^:]*:\n((?:--  .*\n)+)", text)[1].replace("--", " ").split())
+code = re.sub(r"--[^\n]*", "", text)
+maps = "request|waiter|want|wait|note|success|once|wake|asked|entry|held|guard"
+used = set(re.findall(rf"\b(?:{maps})\.(\w+)", code)) | set(re.findall(r"(?:reply\(|\bpack\(|or )\{(.*)\}", code, re.S))
+used = {name for name in used if re.fullmatch(r"\w+", name)} - {"err"}
+assert used <= listed, used - listed
+# C++ uses these constants, and has no such text of its own where requests and replies are made.
+said = re.sub(r"//[^\n]*", "", open("src/verbs/script.cc").read())
+outcomes = r'outcome == "[\w-]+"|\{"[\w-]+", ReleaseOutcome'
+beside = {name for name in listed if f'"{name}"' in re.sub(outcomes, "", said)}
+assert not beside, beside
+unknown = {name for name in listed if f"f::{name}" not in said and not re.search(rf"\b{name} =|[.']{name}\b", code)}
+assert not unknown, unknown
+words = re.findall(r"^local k\w+ = '([a-z_:]+:)' +-- [a-z-]+:", text, re.M)
+assert len(words) == 17 and all(code.count(f"'{word}'") == 1 for word in words), words
+for name in glob.glob("src/*/*.cc") + glob.glob("src/*/*.h"):
+    found = [word for word in words if f'"{word[:-1]}' in open(name).read()]
+    assert not found, (name, found)
+PYTHON
 }
 
 @test "every source file names its licence" {

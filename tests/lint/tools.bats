@@ -36,10 +36,12 @@ shells() { grep -rIlE --exclude-dir=.git --exclude-dir='build*' --exclude='*.bat
   shellcheck -S error tests/*/*.bats
 }
 
-@test "luacheck: the scripts as the server gets them" {
+@test "luacheck: the script as the server gets it" {
   needs luacheck
   cmake -DOUT="$BATS_TEST_TMPDIR/lua" -P lua/embed.cmake
-  luacheck --config lua/.luacheckrc "$BATS_TEST_TMPDIR"/lua/*.lua
+  # The list of companions is for C++, too; a part's parameter may have the name of a variable around it.
+  luacheck --std max --read-globals ARGV KEYS cmsgpack redis --ignore '21[123]/k[A-Z].*' '4[23][12]' '581' \
+    --no-max-line-length "$BATS_TEST_TMPDIR/lua/script.lua"
 }
 
 @test "mandoc -Tlint: the man pages" {

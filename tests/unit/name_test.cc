@@ -11,10 +11,10 @@ namespace {
 TEST(LockName, MakesRedissonsKeys) {
   const auto plain = *LockName::parse("myLock");
   EXPECT_EQ(plain.text(), "myLock");
-  EXPECT_EQ(plain.companion("redisson_lock__channel"), "redisson_lock__channel:{myLock}");
+  EXPECT_EQ(plain.companion(lua::kReleases), "redisson_lock__channel:{myLock}");
   EXPECT_EQ(plain.token_key(), "redisson_lock_token:{myLock}");
   EXPECT_EQ(plain.holder_key(), "rlock:holder:{myLock}");
-  EXPECT_EQ(LockName::parse("{x}y")->companion("redisson_lock__channel"), "redisson_lock__channel:{x}y");
+  EXPECT_EQ(LockName::parse("{x}y")->companion(lua::kReleases), "redisson_lock__channel:{x}y");
 }
 
 TEST(LockName, AcceptsNamesThatKeepTheirKeysInOneSlot) {
@@ -39,7 +39,7 @@ TEST(LockName, IsNoCompanionOfAnotherLock) {
   std::vector<std::string> names = {"x{y}z:timeout", "{x}y:ID:rwlock_timeout:7"};
   for (const char* text : {"x", "a{b}", "{a}b:c"}) {
     const auto name = *LockName::parse(text);
-    for (const Companion& one : kCompanions) {
+    for (const Companion& one : lua::kCompanions) {
       names.push_back(name.companion(one));
       names.push_back(name.companion(one) + ":ID");
       names.push_back(std::string(one.word) + ":" + text);
