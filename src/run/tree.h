@@ -22,7 +22,7 @@ namespace rlock::run {
 Result<void> become_subreaper();
 
 // All living descendants of this process, with parents before children, except `spared`, file writers
-// (base/file_writer.h), and what is below them. A snapshot: it may miss processes if others fork or end meanwhile.
+// (base/write_line.h), and what is below them. A snapshot: it may miss processes if others fork or end meanwhile.
 // Empty if !processes_visible().
 //
 // Its cost depends on the size of the tree, because the kernel lists the children of each process (proc(5),
