@@ -63,6 +63,13 @@ bool make_folder(const std::string& path) {
   return mkdir(path.c_str(), 0700) == 0 ? chmod(path.c_str(), 0700) == 0 : errno == EEXIST;
 }
 
+// Whether a server has locked it. Only the folder's user may end that.
+bool has_server(const UniqueFd& folder) {
+  struct stat info{};
+  return folder && fstat(folder.get(), &info) == 0 && info.st_uid == geteuid() &&
+         flock(folder.get(), LOCK_SH | LOCK_NB) != 0;
+}
+
 // To append to it. Makes it unless it exists.
 Result<UniqueFd> open_file(const std::string& path) {
   UniqueFd fd(open(path.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_NOFOLLOW | O_CLOEXEC, 0600));
@@ -196,15 +203,17 @@ bool LocalServer::has_data() const {
 
 std::optional<pid_t> LocalServer::process() const {
   const UniqueFd folder(open(folder_.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
-  struct stat info{};
-  // Only the folder's user may end the process.
-  if (!folder || fstat(folder.get(), &info) != 0 || info.st_uid != geteuid()) return {};
-  if (flock(folder.get(), LOCK_SH | LOCK_NB) == 0) return {};
+  if (!has_server(folder)) return {};
   struct flock in_the_way{};
   in_the_way.l_type = F_WRLCK;
   in_the_way.l_whence = SEEK_SET;
   const bool known = fcntl(folder.get(), F_GETLK, &in_the_way) == 0 && in_the_way.l_type != F_UNLCK;
   return known ? in_the_way.l_pid : 0;
+}
+
+bool LocalServer::is_server(pid_t pid) {
+  const UniqueFd input(open(("/proc/" + std::to_string(pid) + "/fd/0").c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  return faccessat(input.get(), kLog, F_OK, 0) == 0 && has_server(input);
 }
 
 void LocalServer::end() const {
@@ -214,7 +223,7 @@ void LocalServer::end() const {
   if (server && process() == pid) signal_process(server.get(), SIGTERM);
 }
 
-// The server inherits `claimed` as its standard input, which it does not read.
+// The server inherits `claimed` as its standard input, which it does not read, and by which is_server() knows it.
 Result<void> LocalServer::launch(const UniqueFd& claimed, const Endpoint& endpoint) const {
   const std::string& data = endpoint.new_data;
   if (const std::string path = folder_ + "/" + kOldFile; !has_data()) {
@@ -236,10 +245,9 @@ Result<void> LocalServer::launch(const UniqueFd& claimed, const Endpoint& endpoi
        "--logfile", log_path(), "--daemonize", "no", "--appendonly", "yes", "--save", "", "--protected-mode", "yes",
        "--appendfsync", "no", "--maxmemory-policy", "noeviction"}, environment_of_server());
   // clang-format on
-  if (!RLOCK_TRY(fork_daemon())) return {};
+  if (!RLOCK_TRY(fork_daemon(claimed.get()))) return {};
   point_at_null({STDOUT_FILENO, STDERR_FILENO});
   dup2(log.get(), STDERR_FILENO);
-  dup2(claimed.get(), STDIN_FILENO);
   close_fds(STDERR_FILENO + 1);
   struct flock ours{};  // for process(); closing another descriptor of the folder would end it
   ours.l_type = F_RDLCK;

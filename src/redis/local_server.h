@@ -49,7 +49,7 @@ class LocalServer {
   const std::string& folder() const { return folder_; }
   std::string socket_path() const { return endpoint().socket_path(); }
   Endpoint endpoint() const { return {.kind = Endpoint::Kind::local, .path = folder_}; }
-  std::string log_path() const { return folder_ + "/redis.log"; }
+  std::string log_path() const { return folder_ + "/" + kLog; }
 
   // Creates the folder, and below a home those above it. Errors: config (the folder is not only ours, or others could
   // replace it), system.
@@ -66,10 +66,15 @@ class LocalServer {
   // which Redis closes a descriptor of the folder). None: it does not run, or is not ours.
   std::optional<pid_t> process() const;
 
+  // Whether that process is a private server: of our user, and as far as we may look.
+  static bool is_server(pid_t pid);
+
   // Asks that process to end, with SIGTERM.
   void end() const;
 
  private:
+  static constexpr const char* kLog = "redis.log";
+
   Result<UniqueFd> open_folder() const;
   Result<UniqueFd> claim() const;
   bool has_data() const;

@@ -2,6 +2,7 @@
 # local: addresses, and rlock local.
 
 load ../lib/common
+load ../lib/job
 
 setup() {
   dir=$BATS_TEST_TMPDIR/l
@@ -272,6 +273,77 @@ twenty_uses() {
   [[ $status == 6 ]]
   [[ $(servers) == "$before" ]]
   run -0 rlock run -n job -- true
+}
+
+@test "a server that is started inside a job is no part of it: the job neither waits for it nor ends it" {
+  local before how
+  outside() { rlock --url "local:$BATS_TEST_TMPDIR/outside" "$@"; }
+  for how in kill wait; do
+    # By a command whose job has the same server.
+    rlock run job -- true
+    run -0 --separate-stderr rlock run --lease 10m --leftovers "$how" outer -- \
+      sh -c "kill -9 $(servers); $RLOCK run inner -- true"
+    [[ -z $stderr ]]
+    one_server
+    rlock local stop --yes
+    # By a command whose job has another one.
+    run -0 --separate-stderr outside run --leftovers "$how" outer -- \
+      "$RLOCK" --url "$RLOCK_URL" run middle -- "$RLOCK" acquire "$how" --lease 10m
+    [[ -z $stderr ]]
+    before=$(servers)
+    run -0 rlock status --is-held "$how"
+    # What else is left is still ended.
+    run -0 --separate-stderr outside run outer -- \
+      sh -c "sleep 1000 >/dev/null 2>&1 & kill -9 $before; $RLOCK --url $RLOCK_URL status $how"
+    [[ $stderr == *'ended 1 process that the command left: sleep '* ]]
+    one_server
+    run -0 rlock status --is-held "$how"
+    rlock local stop --yes
+  done
+  outside local stop
+}
+
+@test "a server that is started inside a job survives the SIGKILL with which its job is ended" {
+  local before
+  RLOCK_URL=local:$BATS_TEST_TMPDIR/outside job_start -k 0 outer -- \
+    sh -c "$RLOCK --url $RLOCK_URL acquire inner --lease 10m && touch $BATS_TEST_TMPDIR/started; exec sleep 1000"
+  wait_until test -e "$BATS_TEST_TMPDIR/started"
+  before=$(servers)
+  kill -TERM "$frontend"
+  job_status
+  [[ $status == 143 && $(servers) == "$before" ]]
+  run -0 rlock status --is-held inner
+  rlock --url "local:$BATS_TEST_TMPDIR/outside" local stop
+}
+
+@test "an isolated job ends with the server that was started inside it, and the next use starts it again" {
+  local how
+  needs_pid_namespaces
+  for how in kill wait; do
+    run -0 --separate-stderr rlock --url "local:$BATS_TEST_TMPDIR/outside" run --isolate --leftovers "$how" outer -- \
+      "$RLOCK" --url "$RLOCK_URL" acquire "$how" --lease 10m
+    [[ -z $stderr ]]
+    not running
+    run -0 rlock status --is-held "$how"
+    rlock local stop --yes
+  done
+  rlock --url "local:$BATS_TEST_TMPDIR/outside" local stop
+}
+
+@test "kill -9 of the server, and then of the monitor that has started the next one: that one goes on" {
+  local before
+  job_start --lease 5s --on-lost "touch $BATS_TEST_TMPDIR/lost; sleep 1000 & sleep 1" job -- sleep 1000
+  job_parts
+  wait_until rlock status --is-held job
+  before=$(servers)
+  kill -9 "$before"
+  wait_until gone "$before"
+  wait_until one_server
+  before=$(servers)
+  kill -9 "$monitor"
+  job_status
+  [[ $status == 74 && -e $BATS_TEST_TMPDIR/lost ]]
+  [[ $(servers) == "$before" ]]
 }
 
 @test "a waiter starts the server of a killed one, keeps its place, and gets the lock" {
