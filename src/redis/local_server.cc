@@ -112,7 +112,7 @@ Result<std::string> LocalServer::program() {
     }
   }
   if (!installed.empty()) return installed;
-  return fail(Error::Code::unavailable, "there is none; install the package redis-server");
+  return fail(Error::Code::unavailable, "no redis-server or valkey-server in PATH; install the package redis-server");
 }
 
 Result<std::string> LocalServer::own_folder() {

@@ -126,7 +126,7 @@ installs() {
   mv "$server" "$prefix/real"
   ln -s "$prefix/real" "$server"
   run -69 --separate-stderr rlock run job -- touch "$BATS_TEST_TMPDIR/ran"
-  assert_says 'install the package redis-server'
+  assert_says 'the server did not start; no redis-server or valkey-server in PATH; install the package redis-server'
   [[ ! -e $BATS_TEST_TMPDIR/ran ]]
 }
 
