@@ -204,9 +204,7 @@ bool LocalServer::has_data() const {
 std::optional<pid_t> LocalServer::process() const {
   const UniqueFd folder(open(folder_.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
   if (!has_server(folder)) return {};
-  struct flock in_the_way{};
-  in_the_way.l_type = F_WRLCK;
-  in_the_way.l_whence = SEEK_SET;
+  struct flock in_the_way{.l_type = F_WRLCK, .l_whence = SEEK_SET, .l_start = 0, .l_len = 0, .l_pid = 0};
   const bool known = fcntl(folder.get(), F_GETLK, &in_the_way) == 0 && in_the_way.l_type != F_UNLCK;
   return known ? in_the_way.l_pid : 0;
 }
@@ -238,20 +236,20 @@ Result<void> LocalServer::launch(const UniqueFd& claimed, const Endpoint& endpoi
   const bool known = access(endpoint.program.c_str(), X_OK) == 0;
   const std::string server = known ? endpoint.program : RLOCK_TRY(program());
   // Never fsync, because with a sync on its way the server answers before it has written, so a crash would forget
-  // grants. The jobs are on this host, so none outlives a power failure. No network, no eviction.
+  // grants. The jobs are on this host, so none outlives a power failure. No network, no eviction. The data are
+  // commands, which older servers can read, too.
   // clang-format off
   const Program command(server,
       {server, "--port", "0", "--unixsocket", socket_path(), "--unixsocketperm", "600", "--dir", folder_,
-       "--logfile", log_path(), "--daemonize", "no", "--appendonly", "yes", "--save", "", "--protected-mode", "yes",
-       "--appendfsync", "no", "--maxmemory-policy", "noeviction"}, environment_of_server());
+       "--logfile", log_path(), "--appendonly", "yes", "--save", "", "--protected-mode", "yes", "--appendfsync", "no",
+       "--aof-use-rdb-preamble", "no", "--maxmemory-policy", "noeviction"}, environment_of_server());
   // clang-format on
   if (!RLOCK_TRY(fork_daemon(claimed.get()))) return {};
   point_at_null({STDOUT_FILENO, STDERR_FILENO});
   dup2(log.get(), STDERR_FILENO);
   close_fds(STDERR_FILENO + 1);
-  struct flock ours{};  // for process(); closing another descriptor of the folder would end it
-  ours.l_type = F_RDLCK;
-  ours.l_whence = SEEK_SET;
+  // For process(). Closing another descriptor of the folder would end it.
+  struct flock ours{.l_type = F_RDLCK, .l_whence = SEEK_SET, .l_start = 0, .l_len = 0, .l_pid = 0};
   fcntl(STDIN_FILENO, F_SETLK, &ours);
   for (int signal = 1; signal <= SIGRTMAX; ++signal) ::signal(signal, SIG_DFL);
   let_all_signals_through();
@@ -259,16 +257,21 @@ Result<void> LocalServer::launch(const UniqueFd& claimed, const Endpoint& endpoi
   _exit(127);
 }
 
-// `logged`: how long the log was before.
+// `logged`: how long the log was before. The first of the last grave messages (#) is the reason, and the others say
+// what it led to.
 std::string LocalServer::why_not_started(std::uintmax_t logged) const {
   std::ifstream log(log_path());
   log.seekg(static_cast<std::streamoff>(logged));
-  std::string line, last;
-  while (std::getline(log, line)) {
-    if (!line.empty()) last = line;
+  std::string reason;
+  bool grave = false;
+  for (std::string line; std::getline(log, line);) {
+    const bool goes_on = std::exchange(grave, line.contains(" # ")) && grave;
+    grave = grave && !line.contains(" # WARNING ");
+    if (!line.empty() && !goes_on) reason = line;
   }
-  return last.empty() ? "does redis-server -v work, and is there space in " + in_quotes(folder_) + "?"
-                      : "its log " + escaped(log_path()) + " ends with: " + escaped(last, 200);
+  if (reason.empty()) return "does redis-server -v work, and is there space in " + in_quotes(folder_) + "?";
+  return "its log " + escaped(log_path()) + " says: " + escaped(reason, 200) +
+         "; if it cannot read its data, and no job runs, remove " + escaped(folder_) + "/appendonly*";
 }
 
 }  // namespace rlock::redis

@@ -8,10 +8,9 @@
 //
 // Two jobs that look in different places would both get the lock, so the folder must be one that all processes of a
 // user on a host agree on, and that others cannot reach:
-// - It is below the home in the user database (passwd(5)). $HOME is set freely by sudo(8), cron(8) and service
-// managers,
-//   and cron jobs have no $XDG_RUNTIME_DIR. /tmp is emptied by cleaners, may be a service's own (PrivateTmp), and
-//   anyone may get there first.
+// - It is below the home in the user database (passwd(5)). $HOME is set freely by sudo(8), cron(8) and systemd(1), and
+//   cron jobs have no $XDG_RUNTIME_DIR. /tmp is emptied by cleaners, may be a service's own (PrivateTmp), and anyone
+//   may get there first.
 // - It is a separate folder for this host (machine-id(5)), because hosts may share a home over NFS, and an append-only
 //   file must not have two servers. If there is no home, or it cannot be written, the user has to name a folder.
 //

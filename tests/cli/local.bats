@@ -829,6 +829,28 @@ own_host() {
   wait "$job"
 }
 
+@test "data that the server cannot read: the message has the reason and the remedy, and older servers read commands" {
+  local base
+  rewritten() { base=$(compgen -G "$dir/appendonlydir/*.2.base.*") && [[ $(redis-cli -s "$dir/redis.sock" info persistence) == *aof_rewrite_in_progress:0* ]]; }
+  rlock acquire job --lease 10m >/dev/null
+  [[ $("$REDIS_SERVER" --version) != *'v=6.'* ]] || skip '6.2 has one file for all'
+  redis-cli -s "$dir/redis.sock" bgrewriteaof
+  wait_until rewritten
+  [[ $(head -c 2 "$base") == '*'[0-9] ]]
+  rlock local stop --yes
+  run -0 rlock status --is-held job
+  rlock local stop --yes
+  # As a newer server would write it by default.
+  printf 'REDIS0099' | cat - "$base" >"$dir/new"
+  mv "$dir/new" "$base"
+  run -69 --separate-stderr rlock run -n job -- touch "$BATS_TEST_TMPDIR/ran"
+  assert_says "its log $dir/redis.log says: "
+  assert_says "Can't handle RDB format version 99; if it cannot read its data, and no job runs, remove $dir/appendonly*"
+  rm -r "$dir"/appendonly*
+  run -0 --separate-stderr rlock run -n job -- true
+  [[ ! -e $BATS_TEST_TMPDIR/ran && -z $stderr ]]
+}
+
 @test "a server that crashes at its start is started once by each use, which says so" {
   mkdir "$BATS_TEST_TMPDIR/bin"
   printf '#!/bin/sh\necho x >>%s/starts\nkill -SEGV $$\n' "$BATS_TEST_TMPDIR" >"$BATS_TEST_TMPDIR/bin/redis-server"
