@@ -85,7 +85,7 @@ std::string trouble_of(int status) {
   return WEXITSTATUS(status) == 0 ? "" : "exited with " + std::to_string(WEXITSTATUS(status));
 }
 
-Result<bool> fork_daemon() {
+Result<bool> fork_daemon(int input) {
   const pid_t child = daemons_beside ? fork_beside() : fork();
   if (child < 0) return std::unexpected(cannot_fork(errno));
   if (child > 0) {
@@ -94,6 +94,7 @@ Result<bool> fork_daemon() {
     return std::unexpected(cannot_fork(WIFEXITED(status) ? WEXITSTATUS(status) : ECHILD));
   }
   setsid();
+  dup2(input, STDIN_FILENO);
   // After fork_beside(), fork(2) could wait for a lock that another thread had.
   if (const pid_t pid = daemons_beside ? 0 : fork(); pid != 0) _exit(pid < 0 ? errno : 0);
   umask(077);

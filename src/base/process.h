@@ -61,9 +61,10 @@ int reap(pid_t child);
 // What such a status says: "exited with 3", "was killed by signal 9", or "" for success.
 std::string trouble_of(int status);
 
-// fork(2), but the child goes on in the background (daemon(7)): in a session of its own, not as our child, and with
-// umask 077. It has to deal with the folder and open descriptors. Returns true in it. Errors: system.
-Result<bool> fork_daemon();
+// fork(2), but the child goes on in the background (daemon(7)): in a session of its own, not as our child, with umask
+// 077, and with `input` as its standard input, even before it loses its parent. It has to deal with the folder and open
+// descriptors. Returns true in it. Errors: system.
+Result<bool> fork_daemon(int input);
 // From now on, daemons become children of our parent, because this process is a subreaper: otherwise they would be in
 // the tree that it waits for. REQUIRES: our parent reaps all its children.
 void fork_daemons_beside();

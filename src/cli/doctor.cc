@@ -202,9 +202,9 @@ Result<std::vector<ToAccept>> servers_to_accept(lock::Servers& servers, millisec
       silent.push_back(shown ? epoch.error() : shown.error());
       continue;
     }
-    const Check check = check_epoch(epoch, is_guarded(servers, i));
-    RLOCK_TRY(print(where + ": " + check.seen + "\n"));
-    const bool holds_nobody_back = epoch && *epoch && (*epoch)->current && !(*epoch)->back && !(*epoch)->at_once;
+    RLOCK_TRY(print(where + ": " + check_epoch(epoch, is_guarded(servers, i)).seen + "\n"));
+    const bool holds_nobody_back =
+        epoch && (*epoch ? (*epoch)->current && !(*epoch)->back && !(*epoch)->at_once : !is_guarded(servers, i));
     if (holds_nobody_back) {
       lock::forget_mark(client, Until{}.at_most(exchange));
     } else {

@@ -76,11 +76,9 @@ Result<void> add_tls(redis::Endpoint& endpoint, const CommonOptions& options) {
   }
   RLOCK_TRY(check_tls_file("--tls-ca", tls.ca, false));
   RLOCK_TRY(check_tls_file("--tls-cert", tls.certificate, false));
-  if (tls.key.empty()) {
-    RLOCK_TRY(check_tls_file("--tls-key is not given, and --tls-cert", tls.certificate, true));
-  } else {
-    RLOCK_TRY(check_tls_file("--tls-key", tls.key, true));
-  }
+  const bool apart = !tls.key.empty();
+  RLOCK_TRY(check_tls_file(apart ? "--tls-key" : "--tls-key is not given, and --tls-cert",
+                           apart ? tls.key : tls.certificate, true));
   endpoint.tls =
       redis::TlsSettings{absolute(tls.ca), absolute(tls.certificate), absolute(tls.key), tls.insecure, tls.server_name};
   return {};

@@ -20,10 +20,7 @@ bool is_control(char c) { return (c >= 0 && c < ' ' && c != '\t' && c != '\r' &&
 // None if it is not a decimal integer as TOML writes it, or too large.
 std::optional<long long> integer(std::string_view word) {
   const std::string_view digits = word.substr(word.starts_with('-') ? 1 : 0);
-  if (digits.size() > 1 && digits.front() == '0') return {};
-  long long value = 0;
-  const auto [rest, error] = std::from_chars(word.data(), word.data() + word.size(), value);
-  return error == std::errc{} && rest == word.data() + word.size() ? std::optional(value) : std::nullopt;
+  return digits.size() > 1 && digits.front() == '0' ? std::nullopt : whole_number(word);
 }
 
 class Reader {

@@ -208,9 +208,8 @@ std::vector<std::string_view> names_meant(std::string_view word, const std::vect
   }
   if (!found.empty()) return found;
   // Few mistype the first letter, but --lock-timeout is not --hook-timeout.
-  std::vector<std::string_view> alike;
-  std::ranges::copy_if(known, std::back_inserter(alike),
-                       [&](std::string_view one) { return one.starts_with(word.substr(0, 1)); });
+  std::vector<std::string_view> alike = known;
+  std::erase_if(alike, [&](std::string_view one) { return !one.starts_with(word.substr(0, 1)); });
   if (const std::string_view near = nearest(word, alike); !near.empty()) found.push_back(near);
   return found;
 }

@@ -43,9 +43,8 @@ Result<Connection*> Client::usable(const SlotOrNode& where) {
     if (!connection || is_due(connection)) return connection;
     if (folder_is_gone()) {
       log::warning(in_quotes(address_.server.path) +
-                   " was removed or replaced, so its server ends, and its locks are lost");
-      if (auto sent = connection->send(Words{"SHUTDOWN", "NOSAVE"}, Until{}.at_most(kFresh)); !sent)
-        log::debug(sent.error().message);
+                   " was removed or replaced, so its server is killed, and its locks are lost");
+      connection->kill_server();
       drop(connection);
       continue;
     }
@@ -355,11 +354,9 @@ void Client::connect_ahead(const Until& until) {
 
 void Client::forget() {
   disconnect();
-  Address& known = address_;
-  known.server.password_source.reset();
-  known.sentinel.password_source.reset();
-  for (auto* password : {&known.server.password, &known.sentinel.password}) {
-    if (*password) (*password)->wipe();
+  for (Endpoint* one : {&address_.server, &address_.sentinel}) {
+    one->password_source.reset();
+    if (one->password) one->password->wipe();
   }
 }
 

@@ -5,9 +5,11 @@
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <poll.h>
+#include <signal.h>
 #include <string.h>
 
 #include "base/log.h"
+#include "base/process.h"
 #include "base/text.h"
 #include "redis/local_server.h"
 #include "redis/resolve.h"
@@ -82,16 +84,13 @@ Result<UniqueFd> connect_unix(const std::string& path, const Until& until) {
   return connect_to(reinterpret_cast<const sockaddr*>(&address), sizeof address, until);
 }
 
-// Refuses a server that another user runs on a socket of ours.
-Result<void> check_peer(int fd) {
+// The process that listens at the other end of a socket of ours. Refuses that of another user.
+Result<pid_t> trusted_server(int fd) {
   ucred peer{};
   socklen_t size = sizeof peer;
   if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &size) != 0) return std::unexpected(system_error("SO_PEERCRED"));
-  if (peer.uid != geteuid()) {
-    return fail(Error::Code::denied, "the server belongs to user id " + std::to_string(peer.uid) + ", not to " +
-                                         std::to_string(geteuid()) + ": not trusted");
-  }
-  return {};
+  if (peer.uid == geteuid()) return peer.pid;
+  return fail(Error::Code::denied, "the server belongs to user id " + std::to_string(peer.uid) + ": not trusted");
 }
 
 Result<UniqueFd> connect_tcp(const Endpoint& endpoint, const Until& until) {
@@ -109,16 +108,13 @@ Result<UniqueFd> connect_tcp(const Endpoint& endpoint, const Until& until) {
 }
 
 Result<UniqueFd> connect_any(const Endpoint& endpoint, const Until& until) {
-  switch (endpoint.kind) {
-    case Endpoint::Kind::tcp: return connect_tcp(endpoint, until);
-    case Endpoint::Kind::unix_socket: return connect_unix(endpoint.socket_path(), until);
-    case Endpoint::Kind::local: break;
-  }
+  if (endpoint.kind == Endpoint::Kind::tcp) return connect_tcp(endpoint, until);
   const auto connect = [&] { return connect_unix(endpoint.socket_path(), until); };
+  if (endpoint.kind == Endpoint::Kind::unix_socket) return connect();
   auto fd = connect();
   const bool missing = !fd && fd.error().code == Error::Code::unavailable && !endpoint.new_data.empty();
   if (missing) fd = LocalServer(endpoint.path).start(connect, endpoint, until);
-  if (fd) RLOCK_TRY(check_peer(fd->get()));
+  if (fd) RLOCK_TRY(trusted_server(fd->get()));
   return fd;
 }
 
@@ -194,6 +190,12 @@ UniqueFd Connection::release() {
   return std::move(fd_);
 }
 
+void Connection::kill_server() {
+  const UniqueFd server = open_process(trusted_server(fd()).value_or(0));  // none for 0
+  // As long as the connection is open, no other process has this number.
+  if (server && expect_silence()) signal_process(server.get(), SIGKILL);
+}
+
 Result<Attempt> Connection::try_to_send(std::string_view bytes) const {
   if (tls_) return tls_->send(bytes);
   const ssize_t sent = ::send(fd(), bytes.data(), bytes.size(), MSG_NOSIGNAL);
@@ -214,13 +216,9 @@ Result<Attempt> Connection::try_to_receive(std::span<char> buffer, int flags) co
 Result<void> Connection::send_bytes(std::string_view bytes, const Until& until) {
   while (!bytes.empty()) {
     auto sent = until_done(fd(), until, "the server accepted no data", kHangs, [&] { return try_to_send(bytes); });
-    if (sent) {
-      bytes.remove_prefix(*sent);
-      continue;
-    }
     // A server that has closed the connection may have said why.
-    if (sent.error().code == Error::Code::unavailable) RLOCK_TRY(expect_silence());
-    return std::unexpected(std::move(sent).error());
+    if (!sent && sent.error().code == Error::Code::unavailable) RLOCK_TRY(expect_silence());
+    bytes.remove_prefix(RLOCK_TRY(std::move(sent)));
   }
   return {};
 }

@@ -52,6 +52,9 @@ class Connection {
     std::string replication_id;  // its master_replid at that time; "": unknown
   } named;
 
+  // Kills a local: server, if it is in our PID namespace. One that is asked to end would remove the next one's socket.
+  void kill_server();
+
   // For another process. Empty: it cannot be used there, and is closed.
   UniqueFd release();
 

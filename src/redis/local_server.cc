@@ -63,6 +63,13 @@ bool make_folder(const std::string& path) {
   return mkdir(path.c_str(), 0700) == 0 ? chmod(path.c_str(), 0700) == 0 : errno == EEXIST;
 }
 
+// Whether a server has locked it. Only the folder's user may end that.
+bool has_server(const UniqueFd& folder) {
+  struct stat info{};
+  return folder && fstat(folder.get(), &info) == 0 && info.st_uid == geteuid() &&
+         flock(folder.get(), LOCK_SH | LOCK_NB) != 0;
+}
+
 // To append to it. Makes it unless it exists.
 Result<UniqueFd> open_file(const std::string& path) {
   UniqueFd fd(open(path.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_NOFOLLOW | O_CLOEXEC, 0600));
@@ -105,7 +112,7 @@ Result<std::string> LocalServer::program() {
     }
   }
   if (!installed.empty()) return installed;
-  return fail(Error::Code::unavailable, "there is none; install the package redis-server");
+  return fail(Error::Code::unavailable, "no redis-server or valkey-server in PATH; install the package redis-server");
 }
 
 Result<std::string> LocalServer::own_folder() {
@@ -196,15 +203,15 @@ bool LocalServer::has_data() const {
 
 std::optional<pid_t> LocalServer::process() const {
   const UniqueFd folder(open(folder_.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
-  struct stat info{};
-  // Only the folder's user may end the process.
-  if (!folder || fstat(folder.get(), &info) != 0 || info.st_uid != geteuid()) return {};
-  if (flock(folder.get(), LOCK_SH | LOCK_NB) == 0) return {};
-  struct flock in_the_way{};
-  in_the_way.l_type = F_WRLCK;
-  in_the_way.l_whence = SEEK_SET;
+  if (!has_server(folder)) return {};
+  struct flock in_the_way{.l_type = F_WRLCK, .l_whence = SEEK_SET, .l_start = 0, .l_len = 0, .l_pid = 0};
   const bool known = fcntl(folder.get(), F_GETLK, &in_the_way) == 0 && in_the_way.l_type != F_UNLCK;
   return known ? in_the_way.l_pid : 0;
+}
+
+bool LocalServer::is_server(pid_t pid) {
+  const UniqueFd input(open(("/proc/" + std::to_string(pid) + "/fd/0").c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  return faccessat(input.get(), kLog, F_OK, 0) == 0 && has_server(input);
 }
 
 void LocalServer::end() const {
@@ -214,7 +221,7 @@ void LocalServer::end() const {
   if (server && process() == pid) signal_process(server.get(), SIGTERM);
 }
 
-// The server inherits `claimed` as its standard input, which it does not read.
+// The server inherits `claimed` as its standard input, which it does not read, and by which is_server() knows it.
 Result<void> LocalServer::launch(const UniqueFd& claimed, const Endpoint& endpoint) const {
   const std::string& data = endpoint.new_data;
   if (const std::string path = folder_ + "/" + kOldFile; !has_data()) {
@@ -229,21 +236,20 @@ Result<void> LocalServer::launch(const UniqueFd& claimed, const Endpoint& endpoi
   const bool known = access(endpoint.program.c_str(), X_OK) == 0;
   const std::string server = known ? endpoint.program : RLOCK_TRY(program());
   // Never fsync, because with a sync on its way the server answers before it has written, so a crash would forget
-  // grants. The jobs are on this host, so none outlives a power failure. No network, no eviction.
+  // grants. The jobs are on this host, so none outlives a power failure. No network, no eviction. The data are
+  // commands, which older servers can read, too.
   // clang-format off
   const Program command(server,
       {server, "--port", "0", "--unixsocket", socket_path(), "--unixsocketperm", "600", "--dir", folder_,
-       "--logfile", log_path(), "--daemonize", "no", "--appendonly", "yes", "--save", "", "--protected-mode", "yes",
-       "--appendfsync", "no", "--maxmemory-policy", "noeviction"}, environment_of_server());
+       "--logfile", log_path(), "--appendonly", "yes", "--save", "", "--protected-mode", "yes", "--appendfsync", "no",
+       "--aof-use-rdb-preamble", "no", "--maxmemory-policy", "noeviction"}, environment_of_server());
   // clang-format on
-  if (!RLOCK_TRY(fork_daemon())) return {};
+  if (!RLOCK_TRY(fork_daemon(claimed.get()))) return {};
   point_at_null({STDOUT_FILENO, STDERR_FILENO});
   dup2(log.get(), STDERR_FILENO);
-  dup2(claimed.get(), STDIN_FILENO);
   close_fds(STDERR_FILENO + 1);
-  struct flock ours{};  // for process(); closing another descriptor of the folder would end it
-  ours.l_type = F_RDLCK;
-  ours.l_whence = SEEK_SET;
+  // For process(). Closing another descriptor of the folder would end it.
+  struct flock ours{.l_type = F_RDLCK, .l_whence = SEEK_SET, .l_start = 0, .l_len = 0, .l_pid = 0};
   fcntl(STDIN_FILENO, F_SETLK, &ours);
   for (int signal = 1; signal <= SIGRTMAX; ++signal) ::signal(signal, SIG_DFL);
   let_all_signals_through();
@@ -251,16 +257,21 @@ Result<void> LocalServer::launch(const UniqueFd& claimed, const Endpoint& endpoi
   _exit(127);
 }
 
-// `logged`: how long the log was before.
+// `logged`: how long the log was before. The first of the last grave messages (#) is the reason, and the others say
+// what it led to.
 std::string LocalServer::why_not_started(std::uintmax_t logged) const {
   std::ifstream log(log_path());
   log.seekg(static_cast<std::streamoff>(logged));
-  std::string line, last;
-  while (std::getline(log, line)) {
-    if (!line.empty()) last = line;
+  std::string reason;
+  bool grave = false;
+  for (std::string line; std::getline(log, line);) {
+    const bool goes_on = std::exchange(grave, line.contains(" # ")) && grave;
+    grave = grave && !line.contains(" # WARNING ");
+    if (!line.empty() && !goes_on) reason = line;
   }
-  return last.empty() ? "does redis-server -v work, and is there space in " + in_quotes(folder_) + "?"
-                      : "its log " + escaped(log_path()) + " ends with: " + escaped(last, 200);
+  if (reason.empty()) return "does redis-server -v work, and is there space in " + in_quotes(folder_) + "?";
+  return "its log " + escaped(log_path()) + " says: " + escaped(reason, 200) +
+         "; if it cannot read its data, and no job runs, remove " + escaped(folder_) + "/appendonly*";
 }
 
 }  // namespace rlock::redis

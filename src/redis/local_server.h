@@ -8,10 +8,9 @@
 //
 // Two jobs that look in different places would both get the lock, so the folder must be one that all processes of a
 // user on a host agree on, and that others cannot reach:
-// - It is below the home in the user database (passwd(5)). $HOME is set freely by sudo(8), cron(8) and service
-// managers,
-//   and cron jobs have no $XDG_RUNTIME_DIR. /tmp is emptied by cleaners, may be a service's own (PrivateTmp), and
-//   anyone may get there first.
+// - It is below the home in the user database (passwd(5)). $HOME is set freely by sudo(8), cron(8) and systemd(1), and
+//   cron jobs have no $XDG_RUNTIME_DIR. /tmp is emptied by cleaners, may be a service's own (PrivateTmp), and anyone
+//   may get there first.
 // - It is a separate folder for this host (machine-id(5)), because hosts may share a home over NFS, and an append-only
 //   file must not have two servers. If there is no home, or it cannot be written, the user has to name a folder.
 //
@@ -49,7 +48,7 @@ class LocalServer {
   const std::string& folder() const { return folder_; }
   std::string socket_path() const { return endpoint().socket_path(); }
   Endpoint endpoint() const { return {.kind = Endpoint::Kind::local, .path = folder_}; }
-  std::string log_path() const { return folder_ + "/redis.log"; }
+  std::string log_path() const { return folder_ + "/" + kLog; }
 
   // Creates the folder, and below a home those above it. Errors: config (the folder is not only ours, or others could
   // replace it), system.
@@ -66,10 +65,15 @@ class LocalServer {
   // which Redis closes a descriptor of the folder). None: it does not run, or is not ours.
   std::optional<pid_t> process() const;
 
+  // Whether that process is a private server: of our user, and as far as we may look.
+  static bool is_server(pid_t pid);
+
   // Asks that process to end, with SIGTERM.
   void end() const;
 
  private:
+  static constexpr const char* kLog = "redis.log";
+
   Result<UniqueFd> open_folder() const;
   Result<UniqueFd> claim() const;
   bool has_data() const;

@@ -72,13 +72,14 @@ int show_own_processes_only() {
   return mount("proc", "/proc", "proc", MS_NOSUID | MS_NODEV | MS_NOEXEC, nullptr) == 0 ? 0 : errno;
 }
 
-// Returns false if a child is left. The kernel makes init the parent of orphans before it reports their parent's end,
-// so once the command has ended and no child is left (ECHILD), no more will come.
+// Returns false if a child is left, other than a private server, which the next use starts again. The kernel makes init
+// the parent of orphans before it reports their parent's end, so once the command has ended and no child is left
+// (ECHILD), no more will come.
 bool reap_all() {
   pid_t reaped;
   while ((reaped = waitpid(-1, nullptr, WNOHANG)) > 0) {
   }
-  return reaped < 0;
+  return reaped < 0 || only_spared_left();
 }
 
 // Waits for something to do, and clears the news about children. Returns true if standard input is readable or closed.

@@ -375,7 +375,7 @@ class Frontend : JobContext {
   // Waits until the tree is empty.
   void see_through(Termination& termination) {
     const auto left = [&] {
-      if (!reap()) return false;
+      if (!reap() || only_spared_left(children_)) return false;
       return children_.empty() || !processes_visible() || !descendants(children_).empty();
     };
     while (left()) {
@@ -405,7 +405,6 @@ class Frontend : JobContext {
     termination.set_consequence("it is left running");
     const std::string trouble = see_hook_through(*hook, termination);
     termination.kill_all(BootClock::now());
-    termination.go_on(BootClock::now());
     see_through(termination);
     if (!trouble.empty()) log::warning(name() + ": --on-lost hook " + trouble);
   }

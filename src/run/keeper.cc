@@ -113,7 +113,7 @@ Result<UniqueFd> launch_keeper(std::span<const lock::Hold> holds, const lock::Le
                                SignalBlock& signals, const std::optional<lock::HolderInfo>& in_history) {
   RLOCK_TRY(need_spare_fds());
   Pipe go = RLOCK_TRY(Pipe::make()), answer = RLOCK_TRY(Pipe::make());
-  if (RLOCK_TRY(fork_daemon())) {
+  if (RLOCK_TRY(fork_daemon(STDIN_FILENO))) {
     go.writer.reset();
     forget_environment();
     inherited.let_go();

@@ -161,9 +161,9 @@ class EventLoop : JobContext {
     for (;;) {
       int status = 0;
       const pid_t pid = waitpid(-1, &status, WNOHANG | WUNTRACED | WCONTINUED);
-      if (pid == 0) return;
       if (pid < 0 && errno == EINTR) continue;
-      if (pid < 0) return happen(Kind::empty);  // ECHILD: proof from the kernel
+      if (pid < 0 || (pid == 0 && watched_.command.status() && only_spared_left())) return happen(Kind::empty);
+      if (pid == 0) return;
       take_status(pid, status);
     }
   }

@@ -6,8 +6,8 @@
 #include <sys/wait.h>
 
 #include <algorithm>
-#include <charconv>
 #include <csignal>
+#include <filesystem>
 #include <map>
 
 #include "base/log.h"
@@ -15,6 +15,7 @@
 #include "base/text.h"
 #include "base/wait.h"
 #include "base/write_line.h"
+#include "redis/local_server.h"
 
 namespace rlock::run {
 namespace {
@@ -67,14 +68,6 @@ std::string read_file(int folder, const std::string& path, std::size_t most = st
   return text;
 }
 
-// Appends the words of a file in /proc that ends each with a null byte.
-void read_words(pid_t pid, const char* file, std::vector<std::string>& words) {
-  const std::string text = read_file(AT_FDCWD, "/proc/" + std::to_string(pid) + file, std::size_t{256} * 1024);
-  for (std::size_t at = 0, end; (end = text.find('\0', at)) != std::string::npos; at = end + 1) {
-    words.push_back(text.substr(at, end - at));
-  }
-}
-
 // All processes of the host, by parent.
 std::multimap<pid_t, pid_t> look_at_all(const Alive& alive) {
   std::multimap<pid_t, pid_t> children;
@@ -87,14 +80,11 @@ std::multimap<pid_t, pid_t> look_at_all(const Alive& alive) {
 
 bool kernel_lists_children() { return access("/proc/thread-self/children", R_OK) == 0; }
 
-// Appends the children of one thread: "12 13 14 ".
-void read_children(int process, pid_t thread, std::vector<pid_t>& children) {
-  const std::string text = read_file(process, "task/" + std::to_string(thread) + "/children");
-  const char *at = text.data(), *end = at + text.size();
-  for (pid_t pid = 0; at < end; ++at) {
-    const auto [after, error] = std::from_chars(at, end, pid);
-    if (error == std::errc() && pid > 0) children.push_back(pid);  // 0: in a PID namespace outside of ours
-    at = after;
+// Appends a list of children: "12 13 14 ".
+void read_children(const std::string& text, std::vector<pid_t>& children) {
+  for (const std::string& word : split(text, ' ')) {
+    const auto pid = static_cast<pid_t>(whole_number(word).value_or(0));
+    if (pid > 0) children.push_back(pid);  // 0: in a PID namespace outside of ours
   }
 }
 
@@ -106,11 +96,13 @@ std::vector<pid_t> listed_children(pid_t pid, const std::set<pid_t>& known) {
   Process process;
   if (!folder || !read_stat_at(folder.get(), "stat", process) || process.dead) return children;
   if (pid != getpid() && !known.contains(process.parent)) return children;
+  const auto add_those_of = [&](pid_t thread) {
+    read_children(read_file(folder.get(), "task/" + std::to_string(thread) + "/children"), children);
+  };
   if (process.threads == 1) {
-    read_children(folder.get(), pid, children);
+    add_those_of(pid);
   } else {
-    each_number_in(open_folder(folder.get(), "task").get(),
-                   [&](pid_t thread) { read_children(folder.get(), thread, children); });
+    each_number_in(open_folder(folder.get(), "task").get(), add_those_of);
   }
   return children;
 }
@@ -135,6 +127,18 @@ class Children {
   std::multimap<pid_t, pid_t> all_;
 };
 
+// A private server serves others as well, so it belongs to no tree. One in a PID namespace below ours ends with that.
+// Without the kernel's lists, only_spared_left() could not tell when the rest has ended.
+bool is_private_server(pid_t pid) {
+  std::error_code none;
+  return redis::LocalServer::is_server(pid) && kernel_lists_children() &&
+         std::filesystem::equivalent("/proc/self/ns/pid", "/proc/" + std::to_string(pid) + "/ns/pid", none);
+}
+
+bool is_spared(pid_t pid, const std::set<pid_t>& spared) {
+  return spared.contains(pid) || is_file_writer(pid) || is_private_server(pid);
+}
+
 enum class Next { on, again, stop };
 
 // Calls `visit` once for each descendant as soon as it is seen: first all children of one process, then those below. If
@@ -150,7 +154,7 @@ void walk(const std::set<pid_t>& spared, const Alive& alive, Visit visit) {
   for (std::size_t i = 0; i < found.size();) {
     bool again = false;
     for (const pid_t child : children.of(found[i], known)) {
-      if (spared.contains(child) || is_file_writer(child) || !known.insert(child).second) continue;
+      if (!known.insert(child).second || is_spared(child, spared)) continue;
       found.push_back(child);
       alive();
       const Next next = visit(child);
@@ -253,6 +257,16 @@ std::vector<pid_t> descendants(const std::set<pid_t>& spared) {
   return found;
 }
 
+// Only we remove entries from the list, by reaping them, and the kernel adds orphans at its end, with our first thread
+// as their parent. So it has an ancestor of each process of the tree.
+bool only_spared_left(const std::set<pid_t>& spared) {
+  const UniqueFd list(open("/proc/thread-self/children", O_RDONLY | O_CLOEXEC));
+  const auto text = list && processes_visible() ? rlock::read_all(list.get()) : std::nullopt;
+  std::vector<pid_t> children;
+  read_children(text.value_or(""), children);
+  return text && std::ranges::all_of(children, [&](pid_t child) { return is_spared(child, spared); });
+}
+
 bool group_is_orphaned() {
   const pid_t group = getpgrp(), session = getsid(0);
   Process process;
@@ -281,8 +295,13 @@ std::vector<pid_t> ancestors() {
 
 std::vector<std::string> words_of_process(pid_t pid) {
   std::vector<std::string> words;
-  read_words(pid, "/cmdline", words);
-  read_words(pid, "/environ", words);
+  for (const char* file : {"/cmdline", "/environ"}) {
+    const std::string text = read_file(AT_FDCWD, "/proc/" + std::to_string(pid) + file, std::size_t{256} * 1024);
+    // Each word ends with a null byte.
+    for (std::size_t at = 0, end; (end = text.find('\0', at)) != std::string::npos; at = end + 1) {
+      words.push_back(text.substr(at, end - at));
+    }
+  }
   return words;
 }
 

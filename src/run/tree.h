@@ -22,12 +22,16 @@ namespace rlock::run {
 Result<void> become_subreaper();
 
 // All living descendants of this process, with parents before children, except `spared`, file writers
-// (base/file_writer.h), and what is below them. A snapshot: it may miss processes if others fork or end meanwhile.
-// Empty if !processes_visible().
+// (base/write_line.h), private servers (redis/local_server.h), and what is below them. A snapshot: it may miss
+// processes if others fork or end meanwhile. Empty if !processes_visible().
 //
 // Its cost depends on the size of the tree, because the kernel lists the children of each process (proc(5),
 // /proc/PID/task/TID/children). Without CONFIG_PROC_CHILDREN it has to look at every process of the host.
 std::vector<pid_t> descendants(const std::set<pid_t>& spared = {});
+
+// Whether the kernel names only such exceptions as children of this thread. Unlike descendants() this is a proof that
+// the tree is empty, as ECHILD is. REQUIRES: the process's first thread, which reaps all children.
+bool only_spared_left(const std::set<pid_t>& spared = {});
 
 // The descendants that this process had before exec(2): a shell may have started them before it became rlock.
 std::set<pid_t> children_so_far();

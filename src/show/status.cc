@@ -171,9 +171,9 @@ void add_waiting(Lines& lines, const Status& status) {
     lines.add("waiting", escaped(id, 120) + "  (Redisson's fair queue)");
   }
   if (status.listening > 0) {
-    const std::string who =
-        status.listening == 1 ? " client of another program listens" : " clients of other programs listen";
-    lines.add("waiting", std::to_string(status.listening) + who + " for the release");
+    // Without a queue, they may be waiters of rlock whose places were deleted.
+    const std::string whose = status.waiting == 0 ? "" : "of other programs ";
+    lines.add("waiting", "clients " + whose + "that listen for the release: " + std::to_string(status.listening));
   }
 }
 

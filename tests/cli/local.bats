@@ -2,6 +2,7 @@
 # local: addresses, and rlock local.
 
 load ../lib/common
+load ../lib/job
 
 setup() {
   dir=$BATS_TEST_TMPDIR/l
@@ -125,7 +126,7 @@ installs() {
   mv "$server" "$prefix/real"
   ln -s "$prefix/real" "$server"
   run -69 --separate-stderr rlock run job -- touch "$BATS_TEST_TMPDIR/ran"
-  assert_says 'install the package redis-server'
+  assert_says 'the server did not start; no redis-server or valkey-server in PATH; install the package redis-server'
   [[ ! -e $BATS_TEST_TMPDIR/ran ]]
 }
 
@@ -272,6 +273,77 @@ twenty_uses() {
   [[ $status == 6 ]]
   [[ $(servers) == "$before" ]]
   run -0 rlock run -n job -- true
+}
+
+@test "a server that is started inside a job is no part of it: the job neither waits for it nor ends it" {
+  local before how
+  outside() { rlock --url "local:$BATS_TEST_TMPDIR/outside" "$@"; }
+  for how in kill wait; do
+    # By a command whose job has the same server.
+    rlock run job -- true
+    run -0 --separate-stderr rlock run --lease 10m --leftovers "$how" outer -- \
+      sh -c "kill -9 $(servers); $RLOCK run inner -- true"
+    [[ -z $stderr ]]
+    one_server
+    rlock local stop --yes
+    # By a command whose job has another one.
+    run -0 --separate-stderr outside run --leftovers "$how" outer -- \
+      "$RLOCK" --url "$RLOCK_URL" run middle -- "$RLOCK" acquire "$how" --lease 10m
+    [[ -z $stderr ]]
+    before=$(servers)
+    run -0 rlock status --is-held "$how"
+    # What else is left is still ended.
+    run -0 --separate-stderr outside run outer -- \
+      sh -c "sleep 1000 >/dev/null 2>&1 & kill -9 $before; $RLOCK --url $RLOCK_URL status $how"
+    [[ $stderr == *'ended 1 process that the command left: sleep '* ]]
+    one_server
+    run -0 rlock status --is-held "$how"
+    rlock local stop --yes
+  done
+  outside local stop
+}
+
+@test "a server that is started inside a job survives the SIGKILL with which its job is ended" {
+  local before
+  RLOCK_URL=local:$BATS_TEST_TMPDIR/outside job_start -k 0 outer -- \
+    sh -c "$RLOCK --url $RLOCK_URL acquire inner --lease 10m && touch $BATS_TEST_TMPDIR/started; exec sleep 1000"
+  wait_until test -e "$BATS_TEST_TMPDIR/started"
+  before=$(servers)
+  kill -TERM "$frontend"
+  job_status
+  [[ $status == 143 && $(servers) == "$before" ]]
+  run -0 rlock status --is-held inner
+  rlock --url "local:$BATS_TEST_TMPDIR/outside" local stop
+}
+
+@test "an isolated job ends with the server that was started inside it, and the next use starts it again" {
+  local how
+  needs_pid_namespaces
+  for how in kill wait; do
+    run -0 --separate-stderr rlock --url "local:$BATS_TEST_TMPDIR/outside" run --isolate --leftovers "$how" outer -- \
+      "$RLOCK" --url "$RLOCK_URL" acquire "$how" --lease 10m
+    [[ -z $stderr ]]
+    not running
+    run -0 rlock status --is-held "$how"
+    rlock local stop --yes
+  done
+  rlock --url "local:$BATS_TEST_TMPDIR/outside" local stop
+}
+
+@test "kill -9 of the server, and then of the monitor that has started the next one: that one goes on" {
+  local before
+  job_start --lease 5s --on-lost "touch $BATS_TEST_TMPDIR/lost; sleep 1000 & sleep 1" job -- sleep 1000
+  job_parts
+  wait_until rlock status --is-held job
+  before=$(servers)
+  kill -9 "$before"
+  wait_until gone "$before"
+  wait_until one_server
+  before=$(servers)
+  kill -9 "$monitor"
+  job_status
+  [[ $status == 74 && -e $BATS_TEST_TMPDIR/lost ]]
+  [[ $(servers) == "$before" ]]
 }
 
 @test "a waiter starts the server of a killed one, keeps its place, and gets the lock" {
@@ -722,18 +794,19 @@ own_host() {
   run -0 rlock run -n job -- true
 }
 
-@test "a folder that is moved or removed ends its server, and the job using it says so" {
-  held --lease 2s
-  local server
+@test "a folder that is moved ends its server, and the job using it says so; the next server keeps its socket" {
+  held --lease 6s
+  local server owner status=0
   server=$(servers)
   mv "$dir" "$BATS_TEST_TMPDIR/away"
-  wait_until gone "$server"
-  local status=0
+  owner=$(rlock acquire job --lease 10m) # mostly before the job renews its lock
   wait "$job" || status=$?
   [[ $status == 74 ]]
+  wait_until gone "$server"
   grep -q 'removed or replaced' "$BATS_TEST_TMPDIR/err"
-  run -0 rlock run -n job -- true
   one_server
+  test -S "$dir/redis.sock"
+  rlock release job --owner "$owner"
 }
 
 @test "a folder that is unreadable for a while keeps its server and its locks" {
@@ -754,6 +827,28 @@ own_host() {
   [[ $(servers) == "$server" ]]
   touch "$BATS_TEST_TMPDIR/go"
   wait "$job"
+}
+
+@test "data that the server cannot read: the message has the reason and the remedy, and older servers read commands" {
+  local base
+  rewritten() { base=$(compgen -G "$dir/appendonlydir/*.2.base.*") && [[ $(redis-cli -s "$dir/redis.sock" info persistence) == *aof_rewrite_in_progress:0* ]]; }
+  rlock acquire job --lease 10m >/dev/null
+  [[ $("$REDIS_SERVER" --version) != *'v=6.'* ]] || skip '6.2 has one file for all'
+  redis-cli -s "$dir/redis.sock" bgrewriteaof
+  wait_until rewritten
+  [[ $(head -c 2 "$base") == '*'[0-9] ]]
+  rlock local stop --yes
+  run -0 rlock status --is-held job
+  rlock local stop --yes
+  # As a newer server would write it by default.
+  printf 'REDIS0099' | cat - "$base" >"$dir/new"
+  mv "$dir/new" "$base"
+  run -69 --separate-stderr rlock run -n job -- touch "$BATS_TEST_TMPDIR/ran"
+  assert_says "its log $dir/redis.log says: "
+  assert_says "Can't handle RDB format version 99; if it cannot read its data, and no job runs, remove $dir/appendonly*"
+  rm -r "$dir"/appendonly*
+  run -0 --separate-stderr rlock run -n job -- true
+  [[ ! -e $BATS_TEST_TMPDIR/ran && -z $stderr ]]
 }
 
 @test "a server that crashes at its start is started once by each use, which says so" {

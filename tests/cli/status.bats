@@ -98,6 +98,22 @@ forsaken() {
   [[ -z $output ]]
 }
 
+@test "a waiter whose place was deleted is not called another program" {
+  local owner waiter
+  owner=$(take a)
+  rlock run a -- true 3>&- &
+  waiter=$!
+  listens() { [[ $(listeners_on srv 'redisson_lock__channel:{a}') == 1 && $(redis srv zcard 'rlock:queue:{a}') == 1 ]]; }
+  wait_until listens
+  kill -STOP "$waiter"
+  redis srv del 'rlock:queue:{a}' 'rlock:waiters:{a}'
+  run -0 rlock status a
+  kill -CONT "$waiter"
+  rlock release a --owner "$owner"
+  wait "$waiter"
+  [[ ${lines[-1]} =~ ^'waiting '+'clients that listen for the release: 1'$ ]] || { echo "$output" && return 1; }
+}
+
 @test "a lock known only by its history or queue has been used" {
   redis srv xadd 'rlock:history:{h}' '*' outcome released
   redis srv hset 'rlock:totals:{t}' skips 1

@@ -145,6 +145,7 @@ print(child.before.decode(), child.exitstatus)' "$RLOCK" "$a_sock"
   refused --epoch-guard job
   # The same state again, but a job has begun in between.
   redis a flushall >/dev/null
+  refused --epoch-guard job
   MEANWHILE="rlock doctor --accept-epoch --yes; rlock run --epoch-guard -n job -- true; redis-cli -s $a_sock flushall" \
     run -69 python3 "$TESTS_DIR/lib/terminal.py" 'Grant locks at once' y "$RLOCK" doctor --accept-epoch
   [[ $output == *'look again'* ]]
@@ -498,6 +499,16 @@ answers() { [[ $(redis-cli -s local/redis.sock ping 2>&1) == PONG ]]; }
   [[ $output == *'ok    epoch '*'nothing was forgotten for 1m0'*'s, longest lease 50s; a job with the epoch guard and a lease longer than 1m0'*'s has to wait'* ]]
   run -0 rlock doctor --accept-epoch --yes
   run -0 rlock run --epoch-guard -n --lease 90s job -- true
+}
+
+@test "on a server without the guard there is nothing to accept: --accept-epoch asks nothing, and leaves no record" {
+  single
+  run -0 rlock run -n job -- true
+  local yes
+  for yes in '' --yes; do
+    run -0 rlock doctor --accept-epoch $yes
+    [[ $output == *'not guarded'*'no job is held back: unchanged'* && $(redis a exists rlock:epoch) == 0 ]]
+  done
 }
 
 @test "--accept-epoch prints no JSON and no rights" {

@@ -210,7 +210,7 @@ assert 0 < lock["expires_in_ms"] <= 30000' "$output" "$owner"
   start_job rlock
   wait_until waiters 2
   run -0 rlock status "$name"
-  assert_says '1 client of another program listens for the release'
+  assert_says 'clients of other programs that listen for the release: 1'
   run -0 rlock status --json "$name"
   assert_says '"listening": 1'
   rlock force-unlock --yes "$name"
