@@ -14,7 +14,7 @@
 #include "show/json.h"
 #include "show/print.h"
 #include "show/terminal.h"
-#include "verbs/rights.h"
+#include "lock/rights.h"
 
 namespace rlock::cli {
 namespace {

@@ -9,11 +9,11 @@
 #include "base/log.h"
 #include "base/text.h"
 #include "base/trust.h"
+#include "lock/epoch.h"
 #include "options/passwords.h"
 #include "options/trusted_file.h"
 #include "redis/reply.h"
 #include "redis/server_info.h"
-#include "verbs/epoch.h"
 
 namespace rlock::cli {
 namespace {

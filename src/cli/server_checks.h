@@ -3,9 +3,9 @@
 #pragma once
 
 #include "lock/deadlock.h"
+#include "lock/epoch.h"
 #include "redis/server_info.h"
 #include "redis/tls.h"
-#include "verbs/epoch.h"
 
 namespace rlock::cli {
 

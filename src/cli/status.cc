@@ -16,6 +16,7 @@
 #include "base/wait.h"
 #include "cli/commands.h"
 #include "cli/server.h"
+#include "lock/epoch.h"
 #include "lock/history.h"
 #include "lock/listing.h"
 #include "lock/read_history.h"
@@ -25,7 +26,6 @@
 #include "show/json.h"
 #include "show/print.h"
 #include "show/status.h"
-#include "verbs/epoch.h"
 
 namespace rlock::cli {
 namespace {

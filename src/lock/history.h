@@ -9,7 +9,7 @@
 #include <map>
 
 #include "redis/reply.h"
-#include "verbs/answers.h"
+#include "lock/forecast.h"
 
 namespace rlock::lock {
 

@@ -8,6 +8,12 @@
 
 namespace rlock::lock {
 
+// Locks for which a list has no room: about how many, and by the prefixes of their names.
+struct LeftOut {
+  std::size_t number = 0;
+  std::map<std::string, std::size_t> of_prefix;  // "": of many others. Untrusted text
+};
+
 // What a list of locks may take, in bytes.
 inline constexpr std::size_t kLongestList = std::size_t{32} << 20;
 

@@ -3,9 +3,8 @@
 // several as a quorum.
 #pragma once
 
+#include "lock/holds.h"
 #include "lock/quorum.h"
-#include "redis/client.h"
-#include "verbs/verbs.h"
 
 namespace rlock::lock {
 

@@ -14,7 +14,7 @@
 #include "options/option_values.h"
 #include "options/parse.h"
 #include "run/guard_state.h"
-#include "verbs/rights.h"
+#include "lock/rights.h"
 
 namespace rlock::cli {
 namespace {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "redis/msgpack.h"
 
+#include <algorithm>
 #include <bit>
 #include <cmath>
 #include <cstdint>
@@ -44,14 +45,16 @@ class Reader {
     return value;
   }
 
-  static Reply integer(std::uint64_t value) {
-    return {.kind = Reply::Kind::integer, .integer = static_cast<long long>(value)};
+  static std::optional<Reply> integer(std::optional<std::uint64_t> value, int unused_bits = 0) {
+    if (!value) return {};
+    const auto moved = static_cast<std::int64_t>(*value << unused_bits);
+    return Reply{.kind = Reply::Kind::integer, .integer = moved >> unused_bits};
   }
 
-  static Reply floating(double value) {
+  static std::optional<Reply> floating(double value) {
     const double most = 9007199254740992;  // 2^53, also in place of infinity
-    if (std::isnan(value)) return {};
-    return {.kind = Reply::Kind::integer, .integer = static_cast<long long>(std::fmin(std::fmax(value, -most), most))};
+    if (std::isnan(value)) return Reply{};
+    return Reply{.kind = Reply::Kind::integer, .integer = static_cast<long long>(std::clamp(value, -most, most))};
   }
 
   std::optional<Reply> text(std::optional<std::uint64_t> size) {
@@ -66,7 +69,7 @@ class Reader {
     if (!count || *count > kMostValues || depth >= kMostLevels) return {};
     Reply reply{.kind = Reply::Kind::array};
     for (std::uint64_t i = 0; i < *count * each; ++i) {
-      auto one = ++elements_ > kMostValues ? std::nullopt : next(depth + 1);
+      auto one = ++values_ > kMostValues ? std::nullopt : next(depth + 1);
       if (!one) return {};
       reply.elements.push_back(*std::move(one));
     }
@@ -76,48 +79,29 @@ class Reader {
   // Has a case for each kind of first byte in the specification, but those of extensions.
   std::optional<Reply> next(int depth) {
     const auto first = number(1);
-    if (!first) return {};
-    const std::uint64_t byte = *first;
-    if (byte < 0x80) return integer(byte);
+    const std::uint64_t byte = first.value_or(0xc1);
+    if (byte < 0x80 || byte >= 0xe0) return integer(byte, 56);
     if (byte < 0x90) return elements(byte & 0x0f, 2, depth);
     if (byte < 0xa0) return elements(byte & 0x0f, 1, depth);
     if (byte < 0xc0) return text(byte & 0x1f);
-    if (byte >= 0xe0) return integer(byte | ~std::uint64_t{0xff});
-    const auto size = std::size_t{1} << (byte & 3);  // of most
+    const auto size = std::size_t{1} << (byte & 3);  // of numbers
+    if (byte >= 0xcc && byte < 0xd0) return integer(number(size));
+    if (byte >= 0xd0 && byte < 0xd4) return integer(number(size), static_cast<int>(64 - 8 * size));
+    if (byte == 0xca || byte == 0xcb) {
+      const auto bits = number(size == 4 ? 4 : 8);
+      if (!bits) return {};
+      return floating(byte == 0xcb ? std::bit_cast<double>(*bits)
+                                   : std::bit_cast<float>(static_cast<std::uint32_t>(*bits)));
+    }
     switch (byte) {
       case 0xc0:
       case 0xc2: return Reply{};
       case 0xc3: return integer(1);
       case 0xc4:
-      case 0xc5:
-      case 0xc6: return text(number(size));
-      case 0xca: {
-        const auto bits = number(4);
-        return bits ? std::optional(floating(std::bit_cast<float>(static_cast<std::uint32_t>(*bits)))) : std::nullopt;
-      }
-      case 0xcb: {
-        const auto bits = number(8);
-        return bits ? std::optional(floating(std::bit_cast<double>(*bits))) : std::nullopt;
-      }
-      case 0xcc:
-      case 0xcd:
-      case 0xce:
-      case 0xcf: {
-        const auto value = number(size);
-        return value ? std::optional(integer(*value)) : std::nullopt;
-      }
-      case 0xd0:
-      case 0xd1:
-      case 0xd2:
-      case 0xd3: {
-        const auto value = number(size);
-        const int unused = static_cast<int>(64 - 8 * size);
-        return value ? std::optional(
-                           integer(static_cast<std::uint64_t>(static_cast<std::int64_t>(*value << unused) >> unused)))
-                     : std::nullopt;
-      }
       case 0xd9: return text(number(1));
+      case 0xc5:
       case 0xda: return text(number(2));
+      case 0xc6:
       case 0xdb: return text(number(4));
       case 0xdc: return elements(number(2), 1, depth);
       case 0xdd: return elements(number(4), 1, depth);
@@ -128,7 +112,7 @@ class Reader {
   }
 
   std::string_view left_;
-  std::size_t elements_ = 0;
+  std::size_t values_ = 0;
 };
 
 }  // namespace

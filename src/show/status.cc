@@ -5,7 +5,7 @@
 
 #include "base/clock.h"
 #include "base/text.h"
-#include "verbs/epoch.h"
+#include "lock/epoch.h"
 
 namespace rlock::cli {
 namespace {

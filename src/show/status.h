@@ -5,9 +5,8 @@
 
 #include "base/error.h"
 #include "lock/history.h"
+#include "lock/listing.h"
 #include "show/terminal.h"
-#include "verbs/answers.h"
-#include "verbs/verbs.h"
 
 namespace rlock::cli {
 

@@ -296,33 +296,4 @@ struct Status {
   const HolderView* oldest_holder() const;
 };
 
-// How long a waiter will probably wait, judging by how long the last holds of the lock lasted.
-struct Forecast {
-  std::size_t holds = 0;             // how many it is based on, at least kFewest
-  milliseconds median{}, p90{};      // of these
-  std::optional<milliseconds> wait;  // none: unknown
-  bool longer = false;               // the present hold already lasts longer than all of these
-
-  static constexpr std::size_t kFewest = 5;
-};
-
-// The spans in what lua/07_memory.lua has written, at most 20. Untrusted; anything else in it is ignored.
-std::vector<milliseconds> read_spans(std::string_view text);
-
-// The forecast for a waiter that wants `taken` of `slots`, behind `holder` and `ahead` other waiters (none: unknown),
-// each of whom takes one. A present hold is expected to last as long as the median of those that lasted longer than it
-// has lasted so far. If there are several slots, their holds are expected to end at regular intervals. None: too few
-// holds are known, or it is a read-write lock, whose readers share it.
-std::optional<Forecast> forecast(const HolderView& holder, const std::optional<long long>& ahead, long long slots,
-                                 int taken = 1);
-
-// For a job that asks for the lock now. None: also if it would not have to wait.
-std::optional<Forecast> forecast(const Status& status);
-
-// Locks for which a list has no room: about how many, and by the prefixes of their names.
-struct LeftOut {
-  std::size_t number = 0;
-  std::map<std::string, std::size_t> of_prefix;  // "": of many others. Untrusted text
-};
-
 }  // namespace rlock::lock

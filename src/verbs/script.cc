@@ -324,6 +324,9 @@ std::string shown_at(const Reply& map, std::string_view name, std::size_t most =
   return escaped(text_at(map, name), most);
 }
 
+constexpr std::size_t kMostSpans = 20;
+constexpr long long kLongestSpan = 10LL * 365 * 24 * 3600 * 1000;  // ms
+
 // The map that a script has replied, and its outcome. Errors: protocol.
 struct Answer {
   std::string outcome;
@@ -427,6 +430,15 @@ Acquired read_succeeded(const Reply& map, const AcquireRequest& request) {
 }
 
 }  // namespace
+
+std::vector<milliseconds> read_spans(std::string_view text) {
+  std::vector<milliseconds> spans;
+  for (const std::string& word : split(text, ' ')) {
+    const auto span = whole_number(word);
+    if (span && *span >= 0 && *span <= kLongestSpan && spans.size() < kMostSpans) spans.emplace_back(*span);
+  }
+  return spans;
+}
 
 // "<start> <until> <at> <pid>\n<user>\n<host>\n<command>"
 std::optional<PastSuccess> read_success(const std::string& key, std::string_view record) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "verbs/answers.h"
+#include "lock/forecast.h"
 
 #include <gtest/gtest.h>
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include <gtest/gtest.h>
 
-#include "verbs/verbs.h"
+#include "lock/holds.h"
 
 namespace rlock::lock {
 namespace {

@@ -57,11 +57,11 @@ TEST(LockName, IsNoCompanionOfAnotherLock) {
 TEST(LockName, IsFoundFromItsHolderKey) {
   for (const char* text : {"a", "{x}y", "x{y}z", "a b"}) {
     const auto name = *LockName::parse(text);
-    ASSERT_TRUE(LockName::of_companion("rlock:holder", name.holder_key())) << text;
-    EXPECT_EQ(LockName::of_companion("rlock:holder", name.holder_key())->text(), text);
+    ASSERT_TRUE(LockName::of_companion(lua::kHolder, name.holder_key())) << text;
+    EXPECT_EQ(LockName::of_companion(lua::kHolder, name.holder_key())->text(), text);
   }
-  for (const char* key : {"", "rlock:holder", "rlock:holder:", "rlock:holder:{}", "other:{a}", "rlock:holder:{a"}) {
-    EXPECT_FALSE(LockName::of_companion("rlock:holder", key)) << key;
+  for (const char* key : {"", lua::kHolder, "rlock:holder:", "rlock:holder:{}", "other:{a}", "rlock:holder:{a"}) {
+    EXPECT_FALSE(LockName::of_companion(lua::kHolder, key)) << key;
   }
 }
 

@@ -1,13 +1,9 @@
 // SPDX-License-Identifier: MIT
-#include "verbs/answers.h"
-
-#include "base/text.h"
+#include "lock/forecast.h"
 
 namespace rlock::lock {
 namespace {
 
-constexpr std::size_t kMostSpans = 20;
-constexpr long long kLongestSpan = 10LL * 365 * 24 * 3600 * 1000;  // ms
 constexpr long long kMostAhead = 1'000'000;                        // products stay far below the largest number
 
 // The span that `percent` of them do not exceed. REQUIRES: sorted, and not empty.
@@ -25,15 +21,6 @@ std::optional<milliseconds> rest_of(const HolderView& holder, std::span<const mi
 }
 
 }  // namespace
-
-std::vector<milliseconds> read_spans(std::string_view text) {
-  std::vector<milliseconds> spans;
-  for (const std::string& word : split(text, ' ')) {
-    const auto span = whole_number(word);
-    if (span && *span >= 0 && *span <= kLongestSpan && spans.size() < kMostSpans) spans.emplace_back(*span);
-  }
-  return spans;
-}
 
 std::optional<Forecast> forecast(const HolderView& holder, const std::optional<long long>& ahead, long long slots,
                                  int taken) {
@@ -58,14 +45,6 @@ std::optional<Forecast> forecast(const Status& status) {
   if (status.state != Status::State::held || known == status.holders.end() || room) return {};
   const bool quorum = !status.servers.empty();  // then waiters are in no queue
   return forecast(*known, quorum ? std::nullopt : std::optional(status.waiting), status.slots);
-}
-
-const HolderView* Status::oldest_holder() const {
-  const auto before = [](const HolderView& one, const HolderView& other) {
-    return one.held_for != other.held_for ? one.held_for > other.held_for : one.owner < other.owner;
-  };
-  const auto oldest = std::ranges::min_element(holders, before);
-  return oldest == holders.end() ? nullptr : &*oldest;
 }
 
 }  // namespace rlock::lock

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "verbs/rights.h"
+#include "lock/rights.h"
 
 #include "base/secret.h"
 #include "base/text.h"

@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: MIT
+// How long a waiter will probably wait. Pure.
+#pragma once
+
+#include "verbs/answers.h"
+
+namespace rlock::lock {
+
+// Judged by how long the last holds of the lock lasted.
+struct Forecast {
+  std::size_t holds = 0;             // how many it is based on, at least kFewest
+  milliseconds median{}, p90{};      // of these
+  std::optional<milliseconds> wait;  // none: unknown
+  bool longer = false;               // the present hold already lasts longer than all of these
+
+  static constexpr std::size_t kFewest = 5;
+};
+
+// The forecast for a waiter that wants `taken` of `slots`, behind `holder` and `ahead` other waiters (none: unknown),
+// each of whom takes one. A present hold is expected to last as long as the median of those that lasted longer than it
+// has lasted so far. If there are several slots, their holds are expected to end at regular intervals. None: too few
+// holds are known, or it is a read-write lock, whose readers share it.
+std::optional<Forecast> forecast(const HolderView& holder, const std::optional<long long>& ahead, long long slots,
+                                 int taken = 1);
+
+// For a job that asks for the lock now. None: also if it would not have to wait.
+std::optional<Forecast> forecast(const Status& status);
+
+}  // namespace rlock::lock
