@@ -74,7 +74,7 @@ local function hash_kind(mine)
 end
 
 -- What the key contains, unless it is nothing or a lock of the wanted kind, as the reply to a request: another kind of lock,
--- or a type, the milliseconds left (-1: for ever), and a guess: multilock, timeless (a lock without a TTL), number, text or data.
+-- or a type, the milliseconds left (-1: forever), and a guess: multilock, timeless (a lock without a TTL), number, text or data.
 local function other_than(wanted, mine, adopt)
   local what = redis.call('type', lock).ok
   local kind, guess

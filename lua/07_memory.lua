@@ -1,4 +1,4 @@
--- memory: what stays of holds that are over: successes, the history, and holds that were lost or taken away.
+-- memory: what outlives a hold: successes, the history, and marks of holds that were lost or taken away.
 
 -- Successes are remembered for --once and --once-per.
 --

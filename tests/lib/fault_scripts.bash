@@ -108,8 +108,9 @@ acquire() {
 enqueue() {
   local wanted
   want
+  [[ ${7:-0} == 0 ]] || wanted+=(wait.replace=true)
   script acquire owner="$(id_of "$1")" lease="$2" hold="$3" "${wanted[@]}" about=host about=h about=pid about="$1" about=user about=u \
-    ${4:+wait.place="$4"} wait.priority="${5:-0}" ${6:+wait.most="$6"} $([[ ${7:-0} == 0 ]] || echo wait.replace=true)
+    ${4:+wait.place="$4"} wait.priority="${5:-0}" ${6:+wait.most="$6"}
 }
 renew() { script renew owner="$(id_of "$1")" lease="$2" ${3:+"$3=true"}; }
 release() {
