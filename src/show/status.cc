@@ -148,11 +148,9 @@ void add_holders(Lines& lines, const Status& status) {
 
 // The token of the only holder, or else the last one known.
 void add_token(Lines& lines, const Status& status, const lock::HolderView* only) {
-  if (only && !only->token.empty()) {
-    lines.add("token", escaped(only->token, 40));
-  } else if (!status.token.empty()) {
-    lines.add("token", escaped(status.token, 40) + "  (the last one granted)");
-  }
+  const bool of_it = only && !only->token.empty();
+  const std::string token = escaped(of_it ? only->token : status.token, 40);
+  if (!token.empty()) lines.add("token", token + (of_it ? "" : "  (the last one granted)"));
 }
 
 void add_waiting(Lines& lines, const Status& status) {
@@ -233,16 +231,13 @@ std::string holder_cell(const lock::HolderView& holder, long long holders) {
 Row cells_of(const Status& status) {
   Row row = {status.name().display(), {state_text(status), style_of(status)}};
   if (status.state == Status::State::other_kind) row.push_back(status.other_kind.text());
-  if (status.state == Status::State::free && status.waiting > 0) {
-    for (const char* none : {"-", "-", "-", "-"}) row.push_back(none);
-    row.push_back(std::to_string(status.waiting));
-  }
+  const std::string waiting = std::to_string(status.waiting);
+  if (status.state == Status::State::free && status.waiting > 0) row.insert(row.end(), {"-", "-", "-", "-", waiting});
   if (status.state != Status::State::held || !status.holder()) return row;
   const lock::HolderView& holder = *status.oldest_holder();
   const std::string expires = is_renewed(holder)  ? "renewed"
                               : holder.expires_in ? rough_duration(*holder.expires_in)
                                                   : "never";
-  const std::string waiting = std::to_string(status.waiting);
   row.push_back(holder_cell(holder, status.number));
   const Row rest = holder.described ? Row{holder.who.ended ? "-" : std::to_string(holder.who.pid),
                                           holder.held_for ? rough_duration(*holder.held_for) : "-",
