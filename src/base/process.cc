@@ -209,7 +209,7 @@ std::optional<std::string> output_of(const Program& program) {
     program.exec();
   });
   output->writer.reset();
-  if (!pid) return "";
+  if (!pid) return {};
   auto text = read_all(output->reader.get());
   kill(*pid, SIGKILL);  // it may have closed its output, and go on
   reap(*pid);
