@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "show/status.h"
 
+#include <array>
 #include <ranges>
 
 #include "base/clock.h"
@@ -165,9 +166,7 @@ void add_waiting(Lines& lines, const Status& status) {
                              reason_behind(waiter.who));
   }
   if (status.waiting > place) lines.add("waiting", "and " + std::to_string(status.waiting - place) + " more");
-  for (const std::string& id : status.fair_queue) {
-    lines.add("waiting", escaped(id, 120) + "  (Redisson's fair queue)");
-  }
+  for (const std::string& id : status.fair_queue) lines.add("waiting", escaped(id, 120) + "  (Redisson's fair queue)");
   if (status.listening > 0) {
     // Without a queue, they may be waiters of rlock whose places were deleted.
     const std::string whose = status.waiting == 0 ? "" : "of other programs ";
@@ -231,8 +230,8 @@ std::string holder_cell(const lock::HolderView& holder, long long holders) {
 Row cells_of(const Status& status) {
   Row row = {status.name().display(), {state_text(status), style_of(status)}};
   if (status.state == Status::State::other_kind) row.push_back(status.other_kind.text());
-  const std::string waiting = std::to_string(status.waiting);
-  if (status.state == Status::State::free && status.waiting > 0) row.insert(row.end(), {"-", "-", "-", "-", waiting});
+  const std::string waiting = std::to_string(status.waiting + static_cast<long long>(status.fair_queue.size()));
+  if (status.state == Status::State::free && waiting != "0") row.insert(row.end(), {"-", "-", "-", "-", waiting});
   if (status.state != Status::State::held || !status.holder()) return row;
   const lock::HolderView& holder = *status.oldest_holder();
   const std::string expires = is_renewed(holder)  ? "renewed"
@@ -321,11 +320,7 @@ std::string success_text(const lock::PastSuccess& success, const std::optional<m
 
 std::string place_text(long long ahead) {
   const long long place = ahead + 1, ten = place / 10 % 10, one = place % 10;
-  const bool teen = ten == 1;
-  return std::to_string(place) + (!teen && one == 1   ? "st"
-                                  : !teen && one == 2 ? "nd"
-                                  : !teen && one == 3 ? "rd"
-                                                      : "th");
+  return std::to_string(place) + std::array{"th", "st", "nd", "rd"}[ten != 1 && one <= 3 ? one : 0];
 }
 
 std::string status_in_full(const Status& status, const Screen& screen, bool in_detail) {
