@@ -26,8 +26,6 @@ void (*at_file_size_limit)(int) = SIG_DFL;  // before this program changed it
 
 bool daemons_beside = false;
 
-int open_descriptors() { return open("/proc/self/fd", O_RDONLY | O_DIRECTORY | O_CLOEXEC); }
-
 std::vector<char*> pointers_to(const std::vector<std::string>& texts) {
   std::vector<char*> out;
   for (const std::string& text : texts) out.push_back(const_cast<char*>(text.c_str()));
@@ -133,11 +131,8 @@ void let_all_signals_through() {
 
 void close_fds(unsigned first, unsigned last) {
   if (syscall(SYS_close_range, first, last, 0) == 0) return;
-  int folder = open_descriptors();
-  if (folder < 0 && (errno == EMFILE || errno == ENFILE)) {
-    close(static_cast<int>(first));
-    folder = open_descriptors();
-  }
+  close(static_cast<int>(first));  // there may be none left for the folder
+  const int folder = open("/proc/self/fd", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
   if (folder < 0) {
     for (unsigned fd = first; fd <= std::min(last, kHighestUsual); ++fd) close(static_cast<int>(fd));
     return;
@@ -214,7 +209,7 @@ std::optional<std::string> output_of(const Program& program) {
     program.exec();
   });
   output->writer.reset();
-  if (!pid) return "";
+  if (!pid) return {};
   auto text = read_all(output->reader.get());
   kill(*pid, SIGKILL);  // it may have closed its output, and go on
   reap(*pid);

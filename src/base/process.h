@@ -132,8 +132,8 @@ class Program {
 // Reads up to the end. None if the end does not come in two seconds, or after 16 MiB, because half a text is of no use.
 std::optional<std::string> read_all(int fd);
 
-// What the program writes to its standard output; "" if it cannot be run. None: the end did not come in two seconds.
-// The program is killed then, and if it goes on after it has closed its output.
+// What the program writes to its standard output; "" if it cannot be executed. None: no process could be started, or
+// the end did not come in two seconds. The program is killed then, and if it goes on after it has closed its output.
 std::optional<std::string> output_of(const Program& program);
 
 std::vector<std::string> own_environment();

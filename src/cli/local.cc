@@ -39,11 +39,13 @@ Result<std::string> program_of(redis::Client& client, bool running, milliseconds
 Result<int> show(const redis::LocalServer& server, milliseconds exchange) {
   redis::Client client(server.endpoint());
   const auto held = RLOCK_TRY(held_locks(client, exchange));
-  const bool hangs = !held && server.process();
+  const auto process = server.process();
+  const bool hangs = !held && process;
   std::string text = std::string("state     ") + (held    ? "running"
                                                   : hangs ? "does not answer; see the log"
                                                           : "not running");
   if (!hangs) text += "\nserver    " + escaped(RLOCK_TRY(program_of(client, held.has_value(), exchange)));
+  if (process) text += "\nprocess   " + (*process > 0 ? std::to_string(*process) : "not visible here");
   text += "\nfolder    " + escaped(server.folder()) + "\nsocket    " + escaped(server.socket_path()) + "\nlog       " +
           escaped(server.log_path()) + "\n";
   if (held) text += "locks     " + std::to_string(held->size()) + " held\n";
@@ -78,7 +80,8 @@ Result<int> stop(const redis::LocalServer& server, bool anyway, milliseconds exc
   // A process that ends is unknown for a moment; another one is a server that a job has started since.
   for (auto now = server.process(); now && (now == process || *now == 0); now = server.process()) {
     if (until.over()) {
-      return fail(Error::Code::unavailable, "the server does not stop; see " + escaped(server.log_path()));
+      return fail(Error::Code::unavailable,
+                  "the server does not stop; " + server.how_to_end() + "; its log is " + escaped(server.log_path()));
     }
     wait_for(-1, 0, until.at_most(10ms));
   }

@@ -120,9 +120,8 @@ Result<void> check_quorum(const std::vector<redis::Address>& addresses) {
 
 Result<std::vector<redis::Address>> parse_addresses(const CommonOptions& options) {
   auto addresses = redis::parse_addresses(options.url.text());
-  auto fine = addresses ? check_quorum(*addresses) : Result<void>();
-  if (!fine) addresses = std::unexpected(std::move(fine).error());
-  return addresses ? addresses : std::unexpected(blame(std::move(addresses).error(), options.url_source));
+  const auto fine = addresses ? check_quorum(*addresses) : std::unexpected(addresses.error());
+  return fine ? std::move(addresses) : std::unexpected(blame(fine.error(), options.url_source));
 }
 
 Result<std::vector<redis::Address>> addresses_for(CommonOptions& options, int interrupt) {

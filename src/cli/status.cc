@@ -364,13 +364,6 @@ std::string essence(const std::vector<lock::Status>& all) {
 
 std::string away(const Error& error) { return error.message + "; trying again"; }
 
-// Errors: that of the answer, unless the server has become unreachable after it had answered.
-Result<void> expect_answer(const Answer& all, bool& reached) {
-  if (!all && (!reached || all.error().code != Error::Code::unavailable)) return std::unexpected(all.error());
-  reached = true;
-  return {};
-}
-
 // As many lines as fit, above the one in which the cursor stays.
 std::string top_of(std::string_view text, const Screen& screen) {
   const auto lines = static_cast<std::size_t>(std::ranges::count(text, '\n'));
@@ -392,7 +385,8 @@ Result<int> watch(const std::function<Answer()>& look,
   do {
     if (terminal && in_background(STDOUT_FILENO)) continue;
     const Answer all = look();
-    RLOCK_TRY(expect_answer(all, reached));
+    if (!all && (!reached || all.error().code != Error::Code::unavailable)) return std::unexpected(all.error());
+    reached = true;
     const std::string now = all ? essence(*all) : all.error().message;
     if (terminal) {
       const Screen screen = Screen::of_output();
@@ -410,18 +404,9 @@ Result<int> watch(const std::function<Answer()>& look,
   return kDone;
 }
 
-Result<void> print_json(lock::Servers& servers, const lock::HistoryQuery& query, milliseconds exchange) {
-  HoldsAsJson json([](std::string_view text) { return print(text); });
-  RLOCK_TRY(lock::each_past_hold(servers, query, exchange, [&](const lock::PastHold& hold) { return json.add(hold); }));
-  return json.end();
-}
-
-lock::HistoryQuery query_for(const HistoryOptions& options) {
-  lock::HistoryQuery query{
-      .names = options.names, .limit = static_cast<std::size_t>(*options.limit), .failed = options.failed};
-  if (options.since) (options.since->before_now ? query.within : query.since) = options.since->time;
-  return query;
-}
+constexpr const char* kNoHolds =
+    "no holds are recorded here; rlock records those of jobs that run with --history, or RLOCK_HISTORY=true, when they "
+    "end\n";
 
 }  // namespace
 
@@ -480,10 +465,15 @@ Result<int> execute(StatusOptions& options) {
 
 Result<int> execute(HistoryOptions& options) {
   using enum HistoryOptions::Output;
-  lock::HistoryQuery query = query_for(options);
+  lock::HistoryQuery query{
+      .names = options.names, .limit = static_cast<std::size_t>(*options.limit), .failed = options.failed};
+  if (options.since) (options.since->before_now ? query.within : query.since) = options.since->time;
   lock::Servers servers = RLOCK_TRY(client_for(options));
   if (options.output == json) {
-    RLOCK_TRY(print_json(servers, query, options.timeout));
+    HoldsAsJson all([](std::string_view text) { return print(text); });
+    const auto add = [&](const lock::PastHold& hold) { return all.add(hold); };
+    RLOCK_TRY(lock::each_past_hold(servers, query, options.timeout, add));
+    RLOCK_TRY(all.end());
     return kDone;
   }
 
@@ -496,21 +486,17 @@ Result<int> execute(HistoryOptions& options) {
 
   const Zone zone = options.local || isatty(STDOUT_FILENO) ? Zone::local : Zone::utc;
   const Screen screen = Screen::of_output();
-  const auto say = [&](std::string_view line) { return print(fitted(line, screen)); };
   HistoryTable table(screen, zone, [](std::string_view text) { return print(text); });
   const std::size_t limit = query.limit++;  // one more, to see whether there are older ones
   std::size_t found = 0;
   const auto add = [&](const lock::PastHold& hold) { return ++found > limit ? Result<void>() : table.add(hold); };
   RLOCK_TRY(lock::each_past_hold(servers, query, options.timeout, add));
   if (found > 0) RLOCK_TRY(table.end());
-  if (found > limit) RLOCK_TRY(say("for older holds, use --limit\n"));
-  if (found == 0 && (options.failed || options.since)) RLOCK_TRY(say("no such holds are recorded here\n"));
-  if (found == 0 && !options.failed && !options.since) {
-    RLOCK_TRY(
-        say("no holds are recorded here; rlock records those of jobs that run with --history, or "
-            "RLOCK_HISTORY=true, when they end\n"));
-  }
-  return kDone;
+  if (found > 0 && found <= limit) return kDone;
+  const std::string_view remark = found > limit                     ? "for older holds, use --limit\n"
+                                  : options.failed || options.since ? "no such holds are recorded here\n"
+                                                                    : kNoHolds;
+  return print(fitted(remark, screen), kDone);
 }
 
 }  // namespace rlock::cli

@@ -128,7 +128,9 @@ class Reader {
     if (begin == end || word.empty()) return expected("a value");
     const auto number = integer(word);
     if (!number && word != "true" && word != "false") {
-      return bad(key, "put the value in quotes: " + escaped(key, 100) + " = \"...\"");
+      const bool like_number = std::string_view("+-0123456789").contains(word.front());
+      return bad(key, "put the value in quotes: " + escaped(key, 100) + " = \"...\"" +
+                          (like_number ? ", or write a decimal number" : ""));
     }
     entry.text = number ? std::to_string(*number) : word;
     at_ += word.size();

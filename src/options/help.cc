@@ -188,7 +188,7 @@ std::string subcommand_help(const SubcommandSpec& spec, Detail detail) {
       if (option->marks & kOften) add_option(text, *option, detail, width);
     }
     text += "\n";
-    add_wrapped(text, "All options, and examples: " + name + " --help, man " + std::string(spec.page), 0, 0, width);
+    add_wrapped(text, "Options and examples: " + name + " --help; all: man " + std::string(spec.page), 0, 0, width);
     return text;
   }
   std::vector<const OptionSpec*> own;

@@ -63,6 +63,12 @@ bool make_folder(const std::string& path) {
   return mkdir(path.c_str(), 0700) == 0 ? chmod(path.c_str(), 0700) == 0 : errno == EEXIST;
 }
 
+// The folder that is the process's standard input, if it is one.
+UniqueFd input_of(pid_t pid) {
+  const std::string path = "/proc/" + std::to_string(pid) + "/fd/0";
+  return UniqueFd(open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+}
+
 // Whether a server has locked it. Only the folder's user may end that.
 bool has_server(const UniqueFd& folder) {
   struct stat info{};
@@ -172,21 +178,22 @@ Result<UniqueFd> LocalServer::start(const Connect& connect, const Endpoint& endp
   const auto failed = [](const std::string& why) {
     return fail(Error::Code::unavailable, "the server did not start; " + why);
   };
-  for (bool launched = false, ended = false;;) {
+  std::string launched;  // the program
+  for (bool ended = false;;) {
     const UniqueFd claimed = RLOCK_TRY(claim());
-    if ((claimed && launched) || until.over()) return failed(why_not_started(none ? 0 : logged));
-    const auto tried = claimed ? launch(claimed, endpoint) : Result<void>();
-    if (!tried) return failed(tried.error().message);
-    launched = launched || claimed;
+    if (claimed ? !launched.empty() : until.over()) {
+      return failed(launched.empty() ? "another one has its folder, but answers nobody; " + how_to_end()
+                                     : why_not_started(launched, none ? 0 : logged));
+    }
+    if (claimed) {
+      auto program = launch(claimed, endpoint);
+      if (!program) return failed(program.error().message);
+      launched = *std::move(program);
+    }
     const bool removed = access(socket_path().c_str(), F_OK) != 0 && errno == ENOENT;
-    if (removed && !launched && !ended && BootClock::now() >= removed_at) {
-      const pid_t server = process().value_or(0);
-      if (!has_data()) {
-        return failed(
-            "the files of the one that runs were removed; when the jobs that hold its locks have ended, send "
-            "SIGTERM to " +
-            (server > 0 ? "process " + std::to_string(server) : "it"));
-      }
+    if (removed && launched.empty() && !ended && BootClock::now() >= removed_at) {
+      if (!has_data())
+        return failed("the files of the one that runs were removed; wait until its jobs have ended; " + how_to_end());
       end();
       ended = true;
     }
@@ -204,13 +211,28 @@ bool LocalServer::has_data() const {
 std::optional<pid_t> LocalServer::process() const {
   const UniqueFd folder(open(folder_.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
   if (!has_server(folder)) return {};
-  struct flock in_the_way{.l_type = F_WRLCK, .l_whence = SEEK_SET, .l_start = 0, .l_len = 0, .l_pid = 0};
-  const bool known = fcntl(folder.get(), F_GETLK, &in_the_way) == 0 && in_the_way.l_type != F_UNLCK;
-  return known ? in_the_way.l_pid : 0;
+  struct flock by_older{.l_type = F_WRLCK, .l_whence = SEEK_SET, .l_start = 0, .l_len = 0, .l_pid = 0};
+  if (fcntl(folder.get(), F_GETLK, &by_older) == 0 && by_older.l_type != F_UNLCK) return by_older.l_pid;
+  struct stat ours{}, its{};
+  fstat(folder.get(), &ours);
+  pid_t found = 0;
+  const UniqueFd all(open("/proc", O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  each_number_in(all.get(), [&](pid_t pid) {
+    const UniqueFd input = input_of(pid);
+    if (!input || fstat(input.get(), &its) != 0 || !same_file(ours, its)) return;
+    if (found == 0 || getsid(pid) == pid) found = pid;  // its children, which rewrite the data, lead no session
+  });
+  return found;
+}
+
+std::string LocalServer::how_to_end() const {
+  const pid_t server = process().value_or(0);
+  if (server <= 0) return "its process is not visible here; fuser -v " + escaped(shell_word(folder_)) + " may show it";
+  return "kill -9 " + std::to_string(server) + " ends it" + (has_data() ? ", and loses no lock" : "");
 }
 
 bool LocalServer::is_server(pid_t pid) {
-  const UniqueFd input(open(("/proc/" + std::to_string(pid) + "/fd/0").c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  const UniqueFd input = input_of(pid);
   return faccessat(input.get(), kLog, F_OK, 0) == 0 && has_server(input);
 }
 
@@ -222,19 +244,19 @@ void LocalServer::end() const {
 }
 
 // The server inherits `claimed` as its standard input, which it does not read, and by which is_server() knows it.
-Result<void> LocalServer::launch(const UniqueFd& claimed, const Endpoint& endpoint) const {
+Result<std::string> LocalServer::launch(const UniqueFd& claimed, const Endpoint& endpoint) const {
   const std::string& data = endpoint.new_data;
   if (const std::string path = folder_ + "/" + kOldFile; !has_data()) {
     const UniqueFd file = RLOCK_TRY(open_file(path));
-    if (write(file.get(), data.data(), data.size()) != static_cast<ssize_t>(data.size())) {
-      const auto error = system_error(path);
+    const ssize_t written = write(file.get(), data.data(), data.size());
+    if (written != static_cast<ssize_t>(data.size())) {
+      const auto error = system_error(path, written < 0 ? errno : ENOSPC);
       unlink(path.c_str());
       return std::unexpected(error);
     }
   }
   const UniqueFd log = RLOCK_TRY(open_file(log_path()));
-  const bool known = access(endpoint.program.c_str(), X_OK) == 0;
-  const std::string server = known ? endpoint.program : RLOCK_TRY(program());
+  std::string server = access(endpoint.program.c_str(), X_OK) == 0 ? endpoint.program : RLOCK_TRY(program());
   // Never fsync, because with a sync on its way the server answers before it has written, so a crash would forget
   // grants. The jobs are on this host, so none outlives a power failure. No network, no eviction. The data are
   // commands, which older servers can read, too.
@@ -244,13 +266,11 @@ Result<void> LocalServer::launch(const UniqueFd& claimed, const Endpoint& endpoi
        "--logfile", log_path(), "--appendonly", "yes", "--save", "", "--protected-mode", "yes", "--appendfsync", "no",
        "--aof-use-rdb-preamble", "no", "--maxmemory-policy", "noeviction"}, environment_of_server());
   // clang-format on
-  if (!RLOCK_TRY(fork_daemon(claimed.get()))) return {};
+  if (!RLOCK_TRY(fork_daemon(claimed.get()))) return server;
   point_at_null({STDOUT_FILENO, STDERR_FILENO});
   dup2(log.get(), STDERR_FILENO);
   close_fds(STDERR_FILENO + 1);
-  // For process(). Closing another descriptor of the folder would end it.
-  struct flock ours{.l_type = F_RDLCK, .l_whence = SEEK_SET, .l_start = 0, .l_len = 0, .l_pid = 0};
-  fcntl(STDIN_FILENO, F_SETLK, &ours);
+  setsid();  // for process()
   for (int signal = 1; signal <= SIGRTMAX; ++signal) ::signal(signal, SIG_DFL);
   let_all_signals_through();
   command.exec();
@@ -259,7 +279,7 @@ Result<void> LocalServer::launch(const UniqueFd& claimed, const Endpoint& endpoi
 
 // `logged`: how long the log was before. The first of the last grave messages (#) is the reason, and the others say
 // what it led to.
-std::string LocalServer::why_not_started(std::uintmax_t logged) const {
+std::string LocalServer::why_not_started(const std::string& program, std::uintmax_t logged) const {
   std::ifstream log(log_path());
   log.seekg(static_cast<std::streamoff>(logged));
   std::string reason;
@@ -269,7 +289,8 @@ std::string LocalServer::why_not_started(std::uintmax_t logged) const {
     grave = grave && !line.contains(" # WARNING ");
     if (!line.empty() && !goes_on) reason = line;
   }
-  if (reason.empty()) return "does redis-server -v work, and is there space in " + in_quotes(folder_) + "?";
+  if (reason.empty())
+    return "does " + escaped(shell_word(program)) + " -v work, and is there space in " + in_quotes(folder_) + "?";
   return "its log " + escaped(log_path()) + " says: " + escaped(reason, 200) +
          "; if it cannot read its data, and no job runs, remove " + escaped(folder_) + "/appendonly*";
 }

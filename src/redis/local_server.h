@@ -16,8 +16,8 @@
 //
 // The server inherits a lock (flock(2)) on the folder from the process that starts it. As long as it lives, nobody else
 // can start one on the same append-only file. A file in the folder could be removed and made again, and then be locked
-// twice. The server also has an fcntl(2) lock, which tells others its pid. On NFS the locks exclude only processes of
-// this host, but no other host uses this folder.
+// twice. The folder is the server's standard input, by which others find its process. On NFS the lock excludes only
+// processes of this host, but no other host uses this folder.
 #pragma once
 
 #include <sys/types.h>
@@ -61,9 +61,11 @@ class LocalServer {
   using Connect = std::function<Result<UniqueFd>()>;
   Result<UniqueFd> start(const Connect& connect, const Endpoint& endpoint, const Until& until) const;
 
-  // The server's process, also one that does not answer; 0: unknown (in another PID namespace, or after SAVE, with
-  // which Redis closes a descriptor of the folder). None: it does not run, or is not ours.
+  // The server's process, also one that does not answer; 0: it is ending, or not visible (in another PID namespace).
+  // None: it does not run, or is not ours.
   std::optional<pid_t> process() const;
+  // What a user can do about one that does not answer.
+  std::string how_to_end() const;
 
   // Whether that process is a private server: of our user, and as far as we may look.
   static bool is_server(pid_t pid);
@@ -77,8 +79,8 @@ class LocalServer {
   Result<UniqueFd> open_folder() const;
   Result<UniqueFd> claim() const;
   bool has_data() const;
-  Result<void> launch(const UniqueFd& claimed, const Endpoint& endpoint) const;
-  std::string why_not_started(std::uintmax_t logged) const;
+  Result<std::string> launch(const UniqueFd& claimed, const Endpoint& endpoint) const;
+  std::string why_not_started(const std::string& program, std::uintmax_t logged) const;
 
   std::string folder_;
 };

@@ -387,14 +387,13 @@ void Termination::complain_of_survivors() {
   const std::vector<pid_t> left = descendants(spared_);
   if (left.empty() && somebody_has_ended()) return;  // perhaps the last one: ask again after it is reaped
   complained_ = true;
-  std::string who = describe_some(left, kMostSurvivors, describe_process);
-  const auto complain = [&](const std::string& what) { log::error(name_ + ": " + what + "; " + consequence_); };
-  if (forking_) {
-    complain("the command's tree keeps forking, faster than it can be killed" + (left.empty() ? "" : ": " + who));
-  } else {
-    if (left.empty()) who = "a process that /proc does not show (isolation would end it)";
-    complain(who + " cannot be killed");
-  }
+  const std::string who = describe_some(left, kMostSurvivors, describe_process);
+  log::error(name_ + ": " +
+             (forking_
+                  ? "the command's tree keeps forking, faster than it can be killed" + (who.empty() ? "" : ": " + who)
+                  : (who.empty() ? "a process that /proc does not show (isolation would end it)" : who) +
+                        " cannot be killed") +
+             "; " + consequence_);
 }
 
 LeftBehind LeftBehind::now(pid_t init) {

@@ -3,6 +3,7 @@
 
 #include <fcntl.h>
 
+#include <array>
 #include <nlohmann/json.hpp>
 #include <ranges>
 
@@ -22,6 +23,11 @@ std::string dump(const Json& json, int indent = -1) {
   // In the log of a CI system, ##[add-mask] would be a command to it.
   for (auto at = text.find("##"); at != text.npos; at = text.find("##", at)) text.replace(at, 1, "\\u0023");
   return text;
+}
+
+// JSON has only UTF-8, so different names may look the same in it.
+void add_escaped(Json& json, const lock::LockName& name) {
+  if (invalid_utf8(name.text()) != std::string::npos) json["escaped_name"] = escaped(name.text(), std::string::npos);
 }
 
 Json to_json(const lock::HolderInfo& holder) {
@@ -81,13 +87,7 @@ Json array_of(const std::vector<Each>& all) {
 }
 
 std::string_view state_word(Status::State state) {
-  switch (state) {
-    case Status::State::free: return "free";
-    case Status::State::held: return "held";
-    case Status::State::contested: return "contested";
-    case Status::State::other_kind: break;
-  }
-  return "not a lock";
+  return std::array{"free", "held", "contested", "not a lock"}[static_cast<std::size_t>(state)];
 }
 
 void add_epoch(Json& json, const std::optional<lock::Epoch>& epoch) {
@@ -157,6 +157,7 @@ void add_successes(Json& json, const char* key, const lock::Successes& successes
 
 Json to_json(const Status& status) {
   Json json = {{"name", status.name().text()}, {"state", state_word(status.state)}, {"known", status.known}};
+  add_escaped(json, status.name());
   if (status.state == Status::State::other_kind) {
     const lock::OtherKind& other = status.other_kind;
     json["other_kind"] = "a " + other.what;
@@ -191,6 +192,7 @@ Json to_json(const Status& status) {
 Json to_json(const lock::PastHold& hold) {
   Json json = {{"name", hold.name.text()}, {"outcome", word(hold.outcome)},  {"fine", hold.fine()},
                {"lost", hold.lost()},      {"ended", date_text(hold.ended)}, {"ended_ms", hold.ended.count()}};
+  add_escaped(json, hold.name);
   if (const auto since = hold.since()) json["since"] = date_text(*since);
   if (hold.held) json["held_ms"] = hold.held->count();
   if (hold.waited) json["waited_ms"] = hold.waited->count();
@@ -247,16 +249,17 @@ std::string table_text(const PageFacts& facts) {
 }
 
 std::string data_before_holds(const PageFacts& facts) {
-  std::vector<JsonObject> remarks, totals;
+  Json remarks = Json::array(), totals = Json::array();
   for (const std::string& remark : facts.remarks) remarks.push_back({{"text", remark}});
   for (const auto& [name, of] : facts.totals) {
     totals.push_back({{"name", name.text()}, {"losses", of.losses}, {"forced", of.forced}, {"skips", of.skips}});
+    add_escaped(totals.back(), name);
   }
   const JsonObject about = {{"written", date_text(facts.now)}, {"local", facts.zone == Zone::local},
                             {"holds", facts.about_holds},      {"only_failures", facts.only_failures},
                             {"chosen", facts.chosen},          {"refused", static_cast<long long>(facts.refused)}};
-  return R"({"about": )" + objects_json({about}) + R"(, "remarks": )" + objects_json(remarks) + R"(, "totals": )" +
-         objects_json(totals) + R"(, "locks": )" + (facts.locks ? status_json(*facts.locks, true) : "null\n") +
+  return R"({"about": )" + objects_json({about}) + R"(, "remarks": )" + dump(remarks) + R"(, "totals": )" +
+         dump(totals) + R"(, "locks": )" + (facts.locks ? status_json(*facts.locks, true) : "null\n") +
          R"(, "holds": )";
 }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "show/status.h"
 
+#include <array>
 #include <ranges>
 
 #include "base/clock.h"
@@ -148,11 +149,9 @@ void add_holders(Lines& lines, const Status& status) {
 
 // The token of the only holder, or else the last one known.
 void add_token(Lines& lines, const Status& status, const lock::HolderView* only) {
-  if (only && !only->token.empty()) {
-    lines.add("token", escaped(only->token, 40));
-  } else if (!status.token.empty()) {
-    lines.add("token", escaped(status.token, 40) + "  (the last one granted)");
-  }
+  const bool of_it = only && !only->token.empty();
+  const std::string token = escaped(of_it ? only->token : status.token, 40);
+  if (!token.empty()) lines.add("token", token + (of_it ? "" : "  (the last one granted)"));
 }
 
 void add_waiting(Lines& lines, const Status& status) {
@@ -167,9 +166,7 @@ void add_waiting(Lines& lines, const Status& status) {
                              reason_behind(waiter.who));
   }
   if (status.waiting > place) lines.add("waiting", "and " + std::to_string(status.waiting - place) + " more");
-  for (const std::string& id : status.fair_queue) {
-    lines.add("waiting", escaped(id, 120) + "  (Redisson's fair queue)");
-  }
+  for (const std::string& id : status.fair_queue) lines.add("waiting", escaped(id, 120) + "  (Redisson's fair queue)");
   if (status.listening > 0) {
     // Without a queue, they may be waiters of rlock whose places were deleted.
     const std::string whose = status.waiting == 0 ? "" : "of other programs ";
@@ -233,16 +230,13 @@ std::string holder_cell(const lock::HolderView& holder, long long holders) {
 Row cells_of(const Status& status) {
   Row row = {status.name().display(), {state_text(status), style_of(status)}};
   if (status.state == Status::State::other_kind) row.push_back(status.other_kind.text());
-  if (status.state == Status::State::free && status.waiting > 0) {
-    for (const char* none : {"-", "-", "-", "-"}) row.push_back(none);
-    row.push_back(std::to_string(status.waiting));
-  }
+  const std::string waiting = std::to_string(status.waiting + static_cast<long long>(status.fair_queue.size()));
+  if (status.state == Status::State::free && waiting != "0") row.insert(row.end(), {"-", "-", "-", "-", waiting});
   if (status.state != Status::State::held || !status.holder()) return row;
   const lock::HolderView& holder = *status.oldest_holder();
   const std::string expires = is_renewed(holder)  ? "renewed"
                               : holder.expires_in ? rough_duration(*holder.expires_in)
                                                   : "never";
-  const std::string waiting = std::to_string(status.waiting);
   row.push_back(holder_cell(holder, status.number));
   const Row rest = holder.described ? Row{holder.who.ended ? "-" : std::to_string(holder.who.pid),
                                           holder.held_for ? rough_duration(*holder.held_for) : "-",
@@ -326,11 +320,7 @@ std::string success_text(const lock::PastSuccess& success, const std::optional<m
 
 std::string place_text(long long ahead) {
   const long long place = ahead + 1, ten = place / 10 % 10, one = place % 10;
-  const bool teen = ten == 1;
-  return std::to_string(place) + (!teen && one == 1   ? "st"
-                                  : !teen && one == 2 ? "nd"
-                                  : !teen && one == 3 ? "rd"
-                                                      : "th");
+  return std::to_string(place) + std::array{"th", "st", "nd", "rd"}[ten != 1 && one <= 3 ? one : 0];
 }
 
 std::string status_in_full(const Status& status, const Screen& screen, bool in_detail) {

@@ -187,23 +187,46 @@ installs() {
   kill -STOP "$server"
   run -0 --separate-stderr rlock local status --server-timeout 300ms
   assert_says 'state     does not answer; see the log'
+  assert_says "process   $server"
   run -69 --separate-stderr rlock local stop --server-timeout 300ms
   assert_says '--yes'
   assert_says "$dir/redis.log"
   run -69 --separate-stderr rlock local stop --yes --server-timeout 300ms
-  assert_says 'the server does not stop'
+  assert_says "the server does not stop; kill -9 $server ends it, and loses no lock; its log is $dir/redis.log"
   kill -CONT "$server"
   wait_until gone "$server"
   run -0 --separate-stderr rlock local status
   assert_says 'state     not running'
   rlock run job -- true
   server=$(servers)
-  redis-cli -s "$dir/redis.sock" save >/dev/null # after this, its pid is unknown
+  redis-cli -s "$dir/redis.sock" save >/dev/null # with this, Redis closes a descriptor of the folder
+  run -0 --separate-stderr rlock local status
+  assert_says "process   $server"
   run -0 --separate-stderr rlock local stop
   [[ $output == stopped ]]
   gone "$server"
   run -0 --separate-stderr rlock local stop
   [[ $output == 'not running' ]]
+}
+
+@test "a server that answers nobody: it is found even after SAVE, or named as not visible" {
+  local owner before
+  owner=$(rlock acquire job --lease 10m)
+  before=$(servers)
+  redis-cli -s "$dir/redis.sock" save >/dev/null
+  redis-cli -s "$dir/redis.sock" bgrewriteaof >/dev/null
+  rm "$dir/redis.sock"
+  if ((EUID == 0)) && pid_namespaces; then
+    run -69 --separate-stderr unshare -pf --mount-proc "$RLOCK" run -n --server-timeout 5s job -- true
+    assert_says "the server did not start; another one has its folder, but answers nobody; its process is not visible here; fuser -v $dir may show it"
+    run -0 --separate-stderr unshare -pf --mount-proc "$RLOCK" local status
+    assert_says 'process   not visible here'
+  fi
+  [[ $(servers) == "$before" ]]
+  run -75 --separate-stderr rlock run -n --server-timeout 30s job -- true
+  one_server
+  [[ $(servers) != "$before" ]]
+  rlock release job --owner "$owner"
 }
 
 # twenty_uses: all of them at once; each runs its command, and one server serves them.
@@ -450,6 +473,8 @@ twenty_uses() {
 import fcntl, os, struct, sys, time
 os.chown(sys.argv[1], 65534, -1)
 fd = os.open(sys.argv[1], os.O_RDONLY)
+os.dup2(fd, 0)
+fcntl.flock(fd, fcntl.LOCK_EX)
 fcntl.fcntl(fd, fcntl.F_SETLK, struct.pack('hhqqi', fcntl.F_RDLCK, 0, 0, 0, 0))
 open(sys.argv[1] + '/ready', 'w').close()
 time.sleep(1000)
@@ -781,7 +806,8 @@ own_host() {
   rm -rf "$dir"/*
   # A user is told what to do.
   run -69 --separate-stderr rlock run -n --server-timeout 20s job -- touch "$BATS_TEST_TMPDIR/second"
-  assert_says "SIGTERM to process $(servers)"
+  assert_says "wait until its jobs have ended; kill -9 $(servers) ends it"
+  [[ $stderr != *'loses no lock'* ]]
   one_server
   began=$(now_ms)
   wait_until past 6000
@@ -859,6 +885,19 @@ own_host() {
   assert_says 'the server did not start'
   [[ $(wc -l <"$BATS_TEST_TMPDIR/starts") == 1 && ! -e $BATS_TEST_TMPDIR/started ]]
   run -0 --separate-stderr rlock run job -- true
+}
+
+@test "the message about a server that came with rlock and does not start names it" {
+  carried
+  printf '#!/bin/sh\nexit 1\n' >"$prefix/libexec/rlock/redis-server"
+  run -69 --separate-stderr rlock run job -- true
+  assert_says "does $prefix/libexec/rlock/redis-server -v work, and is there space in '$dir'?"
+}
+
+@test "the message about data that cannot be written to the end says why" {
+  run -69 bash -o pipefail -c 'prlimit --fsize=10 "$RLOCK" run job -- true 2>&1 | cat' # a pipe, because it is no file
+  assert_says "the server did not start; $dir/appendonly.aof: No space left on device"
+  [[ ! -e $dir/appendonly.aof ]]
 }
 
 @test "an umask that takes away the owner's rights does not close the folder to us" {

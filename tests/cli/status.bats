@@ -510,3 +510,23 @@ PYTHON
   redis_listen_no_more srv
   redis srv del 'rlock:history:{a}' 'rlock:totals:{a}' >/dev/null
 }
+
+@test "the table counts those who wait in Redisson's fair queue" {
+  local owner
+  owner=$(rlock acquire --lease 1m x)
+  redis srv rpush 'redisson_lock_queue:{x}' 11111111-2222-3333-4444-555555555555:1 11111111-2222-3333-4444-555555555555:2 >/dev/null
+  run -0 rlock status
+  [[ ${lines[1]} =~ ^x\ +held\ .*\ 2\ +rlock\ acquire ]]
+  redis srv del 'redisson_lock_queue:{x}' >/dev/null
+  rlock release x --owner "$owner"
+}
+
+@test "names that are not UTF-8 stay apart in JSON and on the page" {
+  local name
+  for name in $'\xfe' $'\xff' '\xff'; do rlock run --history "$name" -- true; done
+  rlock status --json $'\xfe' $'\xff' '\xff' >all
+  [[ $(python3 -c 'import json; print([one.get("escaped_name") for one in json.load(open("all"))])') == "['\\\\xfe', '\\\\xff', None]" ]]
+  rlock history --html page.html
+  [[ $(page_data page.html 'sorted([one.get("escaped_name", one["name"]) for one in holds], key=repr)') == $'\\xfe\n\\xff\n\\xff' ]]
+  redis srv flushall >/dev/null
+}

@@ -209,6 +209,9 @@ statuses() { sed -n 's/^ *k[A-Za-z]* = \([0-9]*\),.*/\1/p' "$ROOT/src/base/error
   (($(statuses | wc -l) > 10))
   diff <(statuses) <(table_of_man)
   diff <(statuses) <(table_of_guarantees)
+  # And for each status both name the same subcommands.
+  diff <(sed -n '/^\.Sh EXIT STATUS/,/^\.El/s/^\.\(It\|Cm\) \([a-z0-9][^:]*[^ :]\|[0-9]\)\( :\)*$/\2/p' "$MAN" | grep -vx 'rlock run') \
+    <(sed -n '/^## Exit status/,$p' "$ROOT/docs/guarantees.md" | grep -oE '^\| [0-9]+|`[a-z][a-z -]*`:' | tr -d '|`:' | sed 's/^ //')
 }
 
 # settings: the names of the options that variables and configuration files can set, too.

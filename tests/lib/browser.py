@@ -167,6 +167,18 @@ def what_is_unusual_is_said(browser):
     assert 'and 2 more' in by_name['pool'] and 'and 112 more' in by_name['pool'], by_name['pool']
     assert text(browser, '#trouble').endswith(' · 2 unknown') and '7 locks are left out' in text(browser, 'header')
 
+    def others(known):
+        deploy, retry = (next(one for one in known['locks'] if one['name'] == name) for name in ('deploy', 'retry'))
+        deploy.update(queue=[], waiting=0, fair_queue=['java:7', 'java:8'], listening=3)
+        known['locks'] += [{**retry, 'name': '\ufffd', 'escaped_name': name} for name in ('\\xfe', '\\xff')]
+        known['totals'] = [{'name': '\ufffd', 'escaped_name': '\\xff', 'losses': 4, 'forced': 0, 'skips': 0}]
+    changed('others', others)
+    look(browser, 'others')
+    by_name = {it.text.split()[0]: it.text for it in seen(browser, 'article')}
+    assert text(browser, '#trouble').endswith(' · 2 waiting for deploy') and 'java:8' in by_name['deploy'], by_name['deploy']
+    assert 'clients that listen for the release: 3' in by_name['deploy'], by_name['deploy']
+    assert '4 lost' in by_name['\\xff'] and 'lost' not in by_name['\\xfe'], by_name
+
     def unknown(known):
         known['locks'] = None
     changed('unknown', unknown)

@@ -57,13 +57,14 @@ TEST(ConfigFile, SaysHowElseToWriteIt) {
   EXPECT_EQ(error_of("run.lease = 1\n"), "f:1: run: unknown table; only [profile.NAME] is possible");
   EXPECT_EQ(error_of("\"lease\" = 1\n"), "f:1: column 1: expected a name");
   for (const std::string number : {"0x10", "0o7", "0b1", "1_000", "+7", "05", "1.0"}) {
-    EXPECT_EQ(error_of("a = " + number), "f:1: a: put the value in quotes: a = \"...\"");
+    EXPECT_EQ(error_of("a = " + number), "f:1: a: put the value in quotes: a = \"...\", or write a decimal number");
   }
 }
 
 TEST(ConfigFile, AsksForQuotes) {
   EXPECT_EQ(error_of("a = 1\n url = redis://h\r\n"), "f:2: url: put the value in quotes: url = \"...\"");
-  EXPECT_EQ(error_of("[profile.x]\nlease=1m"), "f:2: lease: put the value in quotes: lease = \"...\"");
+  EXPECT_EQ(error_of("[profile.x]\nlease=1m"),
+            "f:2: lease: put the value in quotes: lease = \"...\", or write a decimal number");
   EXPECT_EQ(error_of("= x"), "f:1: column 1: expected a name");
 }
 
@@ -75,7 +76,7 @@ TEST(ConfigFile, TakesEachLetterInQuotesAndComments) {
   for (const std::string wrong : {"\u00e9 = 1", "[\u00e9]"}) {
     EXPECT_EQ(error_of("\n" + wrong), "f:2: put text with non-ASCII letters in quotes");
   }
-  for (const std::string wrong : {"a = \u00e9", "a = 1 \u00e9", "a = 1\u00a0"}) {
+  for (const std::string wrong : {"a = \u00e9", "a = x \u00e9", "a = x\u00a0"}) {
     EXPECT_EQ(error_of("\n" + wrong), "f:2: a: put the value in quotes: a = \"...\"");
   }
 }
