@@ -18,9 +18,7 @@ local function read_write()
     count = tonumber(count)
     count = count and count >= 1 and math.min(math.floor(count), 2 ^ 31) or 1  -- NaN too
     local numbers = {1}
-    for i = math.max(2, count - 15), count do
-      numbers[#numbers + 1] = text(i)
-    end
+    for i = math.max(2, count - 15), count do numbers[#numbers + 1] = text(i) end
     return numbers
   end
 
@@ -63,9 +61,7 @@ local function read_write()
 
   -- Removes dead readers, as far as there is time, and the lock if none is left. Returns whether one is alive, or may be.
   local function somebody_reads(living, dead, all)
-    for _, reader in ipairs(dead) do
-      redis.call('hdel', lock, reader)
-    end
+    for _, reader in ipairs(dead) do redis.call('hdel', lock, reader) end
     if #living == 0 and all and redis.call('hget', lock, 'mode') == 'read' then
       redis.call('del', lock)
     end
@@ -80,9 +76,7 @@ local function read_write()
 
   local function longest_of(living)
     local longest = 0
-    for _, reader in ipairs(living) do
-      longest = math.max(longest, reader.left)
-    end
+    for _, reader in ipairs(living) do longest = math.max(longest, reader.left) end
     return longest
   end
 
@@ -191,9 +185,7 @@ local function read_write()
     local longest = mode == 'write' or reader_left(id, count) >= redis.call('pttl', lock) - 1000
     redis.call('hdel', lock, field)
     if mode == 'read' then
-      for _, number in ipairs(numbers_of(count)) do
-        redis.call('del', timeout_of(id, number))
-      end
+      for _, number in ipairs(numbers_of(count)) do redis.call('del', timeout_of(id, number)) end
     end
     local living, dead, all = readers(not longest and 1 or nil)
     if not somebody_reads(living, dead, all) then

@@ -48,9 +48,7 @@ local function semaphore()
     local first, taken = permit_of(id), tonumber(string.match(id, '^%x+%-%x+%-8%x+%-%x+%-%x%x%x%x%x%x%x%x(%x%x%x%x)') or 1, 16)
     local all = {first}
     if taken <= 64 then  -- the most that an owner may have
-      for i = 1, taken - 1 do
-        all[i + 1] = string.sub(first, 1, 14) .. string.char(0, i)
-      end
+      for i = 1, taken - 1 do all[i + 1] = string.sub(first, 1, 14) .. string.char(0, i) end
     end
     return all
   end
@@ -110,14 +108,10 @@ local function semaphore()
     end
     local at_once = 8  -- numbers are looked at together
     local free, first, mine = {}, 0, {}
-    for _, permit in ipairs(digits) do
-      mine[permit] = true
-    end
+    for _, permit in ipairs(digits) do mine[permit] = true end
     repeat
       local numbers = {}
-      for number = first, first + at_once - 1 do
-        numbers[#numbers + 1] = text(number)
-      end
+      for number = first, first + at_once - 1 do numbers[#numbers + 1] = text(number) end
       local owners = redis.call('hmget', pool, unpack(numbers))
       for i, permit in ipairs(owners) do
         local ends = permit and number_in(redis.call('zscore', permits, (permit_of(permit)) or ''), 0, 2 ^ 53)
@@ -142,9 +136,7 @@ local function semaphore()
   -- that is too large. Only a pool with names needs them.
   local function number_slots(id, names)
     local digits = {}
-    for i, permit in ipairs(permits_of(id)) do
-      digits[i] = digits_of(permit)
-    end
+    for i, permit in ipairs(permits_of(id)) do digits[i] = digits_of(permit) end
     local fine, free = pcall(free_numbers, digits)
     if not fine then
       if names or string.find(free.err or free, 'WRONGTYPE', 1, true) then error(free.err or free, 0) end
@@ -371,9 +363,7 @@ local function semaphore()
   local function missing_numbers(id)
     local all, numbers, missing = permits_of(id), {}, {}
     local has, names = unpack(peek('hmget', own.key_of(id), 'slots', 'from') or {})
-    for number in string.gmatch(has or '', '%d+') do
-      numbers[#numbers + 1] = number
-    end
+    for number in string.gmatch(has or '', '%d+') do numbers[#numbers + 1] = number end
     if #numbers ~= #all then return missing end
     numbers[#numbers + 1] = 'names'
     local found = redis.pcall('hmget', pool, unpack(numbers))

@@ -105,9 +105,7 @@ local function part(id)
   if fair_in_use and joined(id) then
     local ids = redis.pcall('lrange', fair_queue, 0, 99)
     local found = #ids < 100
-    for _, one in ipairs(ids) do
-      found = found or one == id
-    end
+    for _, one in ipairs(ids) do found = found or one == id end
     if found then
       redis.pcall('lrem', fair_queue, 1, id)
       redis.pcall('zrem', fair_times, id)
@@ -196,9 +194,7 @@ local function tell_holding() return tell_first('first ' .. text(layout.free_in(
 -- The dead among the first hundred waiters, and the first waiter; nil: nobody waits. `asker` is alive.
 local function dead_waiters(asker)
   local ids, channels, dead = redis.call('zrange', queue, 0, 99), {}, {}
-  for i, id in ipairs(ids) do
-    channels[i] = grants .. id
-  end
+  for i, id in ipairs(ids) do channels[i] = grants .. id end
   local listeners = #ids > 0 and listeners_of(unpack(channels))
   for i, id in ipairs(ids) do
     local silent = listeners[2 * i] == 0
@@ -213,9 +209,7 @@ end
 -- Removes the dead among the first waiters. `asker` is alive. Returns how many were found.
 local function prune(asker)
   local dead, first = dead_waiters(asker)
-  for _, id in ipairs(dead) do
-    forget(id)
-  end
+  for _, id in ipairs(dead) do forget(id) end
   if first then tell_first('front', first) end
   return #dead
 end

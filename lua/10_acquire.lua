@@ -172,9 +172,7 @@ if verb == 'acquire' then
   local function replace_waiter(id)
     forget(id)
     local by = {}
-    for i = 1, #about, 2 do
-      by[about[i]] = about[i + 1]
-    end
+    for i = 1, #about, 2 do by[about[i]] = about[i + 1] end
     by = (by.user or '?') .. '@' .. (by.host or '?') .. ' pid ' .. (by.pid or '?')
     redis.call('set', waiters .. ':' .. id, by, 'px', alive_for(5))
     tell(id, 'replaced ' .. by)

@@ -18,9 +18,7 @@ if verb == 'inspect' then
   local other = layout.other_kind({})
   if other then return reply(other) end
   local number, entries = layout.holders(100)
-  for _, entry in ipairs(entries) do
-    describe(entry)
-  end
+  for _, entry in ipairs(entries) do describe(entry) end
 
   local ids, first_ones = peek('zrange', queue, 0, 99) or {}, {}
   for i, id in ipairs(ids) do
