@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""Which lines of the Lua scripts run? Redis has no hook for that, so each statement says so in the server's log.
+"""Which lines of the script run? Redis has no hook for that, so each statement says so in the server's log.
 
-    marks.py add LUA            puts a mark in front of each statement of the scripts in that folder
-    marks.py count LUA LOG...   prints a line for each folder of the scripts, then those that no log names
+    marks.py add LUA            puts a mark in front of each statement of the files in that folder
+    marks.py count LUA LOG...   prints a line for each file, then the statements that no log names
 
 A mark is a call of redis.log, which changes nothing that a script could notice apart from its SHA1 and its time. `count`
 wants the folder without marks.
@@ -37,9 +37,7 @@ def statements(lines):
 
 
 def scripts(folder):
-    for part in "verb", "layout", "part":
-        for name in sorted(os.listdir(os.path.join(folder, part))):
-            yield f"{part}/{name}"
+    return sorted(name for name in os.listdir(folder) if name.endswith(".lua"))
 
 
 def lines_of(folder, script):
@@ -62,19 +60,19 @@ def count(folder, logs):
     seen = collections.defaultdict(set)
     for log in logs:
         with open(log, errors="replace") as file:
-            for script, number in re.findall(r"mark ([a-z_/]+\.lua):(\d+)", file.read()):
+            for script, number in re.findall(r"mark (\w+\.lua):(\d+)", file.read()):
                 seen[script].add(int(number))
     totals, missing = collections.defaultdict(lambda: [0, 0]), []
     for script in scripts(folder):
         lines = lines_of(folder, script)
         for number in statements(lines):
-            total = totals[os.path.dirname(script)]
+            total = totals[script]
             total[1] += 1
             total[0] += number in seen[script]
             if number not in seen[script]:
                 missing.append(f"{script}:{number}: {lines[number - 1].strip()}")
-    for part, (ran, all_of_them) in totals.items():
-        print(f"lua/{part:13} {ran:6} of {all_of_them:6} statements  {100 * ran / all_of_them:5.1f} %")
+    for script, (ran, all_of_them) in totals.items():
+        print(f"lua/{script:18} {ran:6} of {all_of_them:6} statements  {100 * ran / all_of_them:5.1f} %")
     print(*missing, sep="\n")
 
 
