@@ -29,7 +29,8 @@ def statements(lines):
         function = re.match(r"(local )?function\b", code)
         if depth == 0 and not open_end and not function and BEGINS.match(code):
             yield number
-        depth += len(re.findall(r"[({\[]", code)) - len(re.findall(r"[)}\]]", code))
+        # The end of a function in an expression closes what its beginning has opened.
+        depth = max(depth + len(re.findall(r"[({\[]", code)) - len(re.findall(r"[)}\]]", code)), 0)
         open_end = bool(GOES_ON.search(code))
         # A function in an expression has statements of its own.
         if re.search(r"\bfunction\s*\([^)]*\)$", code):
