@@ -1,8 +1,8 @@
 -- request: what is asked for; the names of the lock's data; and the tools of everything below.
 --
 -- The files of lua/, in the order of their numbers, are one script, the only one of rlock. It begins with the short ways
--- (2_short.lua): what most requests need, for a plain lock that nobody waits for. Everything else is one function, so that
--- the server creates its parts only if they are needed: what a key contains and how each kind of lock is stored (3 to 6), what
+-- (03_short.lua): what most requests need, for a plain lock that nobody waits for. Everything else is one function, so that
+-- the server creates its parts only if they are needed: what a key contains and how each kind of lock is stored (4 to 6), what
 -- a holder leaves behind (7), the waiters (8), how a lock is given to somebody (9), and the verbs (10 to 12).
 --
 -- man/rlock-protocol.7 is the wire contract that other programs may rely on. These rules were each learned from a failure:
@@ -18,7 +18,7 @@
 -- - One call does a limited amount of work, because a script blocks all other clients. Dead waiters and readers are removed by
 --   the hundred; a reply asks for another call.
 -- - What other programs may have written is untrusted: its length, depth and type are checked. A key that does not look like a
---   lock is left alone (3_kinds.lua).
+--   lock is left alone (04_kinds.lua).
 --
 -- ARGV[1] is "rlock VERB", for readers of MONITOR or SLOWLOG: acquire, renew, release, inspect, force-unlock, or for a quorum
 -- raise. ARGV[2] is the request, a MessagePack map, and so is the reply. A time that goes on to the server is a decimal text,
@@ -28,14 +28,14 @@
 --   owner       text   who acquires, renews …; an inspect has none
 --   sharded     true   messages go to the channels of a slot, on which the waiters then listen: in a cluster, PUBLISH tells all
 --                      servers, and cannot count listeners on other servers; SPUBLISH, since Redis 7, stays on this one
---   guard       map    what the client asks of the epoch guard (7_memory.lua): data, lag, age, life
+--   guard       map    what the client asks of the epoch guard (02_epoch.lua): data, lag, age, life
 --   login       true   the caller has logged in, so it may be a user who lacks rights
 --
 -- The heads of the verbs list the rest. In all replies:
 --
 --   outcome     text   what happened; the verb's head lists them
 --   more        1      there is more to do than one call may, so a release for an owner that does not exist should follow
---   what, ttl, guess   of the outcome other-kind: what the key contains instead, see other_than() in 3_kinds.lua
+--   what, ttl, guess   of the outcome other-kind: what the key contains instead, see other_than() in 04_kinds.lua
 --
 -- How an owner wants to hold the lock is a map `want`: of a read-write lock, mode: read or write; of a string, mode: set; of a
 -- semaphore, slots: how many it has, taken: how many of them the owner takes (1 if absent), and names: with commas in between,
@@ -189,8 +189,9 @@ end
 local function record_in(packed)
   if not packed or #packed > 16384 then return end
   local known, waiter = pcall(cmsgpack.unpack, packed)
-  if not known or type(waiter) ~= 'table' or waiter.version ~= 2 or not (number_in(waiter.alive, 0) and
-    number_in(waiter.since, 0) and number_in(waiter.lease, 1, kLongestLease)) or type(waiter.lease) ~= 'string' or
+  if not known or type(waiter) ~= 'table' or waiter.version ~= 2 or type(waiter.lease) ~= 'string' or
+    type(waiter.alive) ~= 'number' or type(waiter.since) ~= 'number' or not (number_in(waiter.alive, 0) and
+    number_in(waiter.since, 0) and number_in(waiter.lease, 1, kLongestLease)) or
     type(waiter.hold) ~= 'string' or type(waiter.about) ~= 'table' or #waiter.about > 64 or #waiter.about % 2 ~= 0 then
     return
   end
@@ -199,12 +200,16 @@ local function record_in(packed)
   end
   local want, once, asked = waiter.want or {}, waiter.once or {key = '', start = 0}, waiter.guard or {}
   local function is(kind, value) return value == nil or type(value) == kind end
-  if type(want) ~= 'table' or not is('string', want.mode) or not is('number', want.slots) or not is('number', want.taken) or
+  local function counts(value, most)
+    return value == nil or type(value) == 'number' and value % 1 == 0 and number_in(value, 1, most)
+  end
+  if type(want) ~= 'table' or not is('string', want.mode) or not counts(want.slots) or not counts(want.taken, 64) or
     not is('string', want.names) or type(once) ~= 'table' or type(once.key) ~= 'string' or type(once.start) ~= 'number' or
     type(asked) ~= 'table' or not is('number', asked.lag) or not is('string', waiter.server) or #(waiter.server or '') > 40 then
     return
   end
-  waiter.want = want
+  -- Only what is known: an inspect sends them.
+  waiter.about, waiter.want = {unpack(waiter.about)}, {mode = want.mode, slots = want.slots, taken = want.taken, names = want.names}
   return waiter
 end
 

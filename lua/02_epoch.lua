@@ -39,7 +39,7 @@ end
 -- How long nothing is granted to a newcomer with this lease, 0: it may be granted; since when the life lasts; and its cause.
 local function held_back(asked, lease)
   local kUnknownLease = 30000  -- the lease that counts if none is known: rlock's default
-  local kMostLag = 60000       -- no client waits for a replaced server longer than this (src/verbs/epoch.cc)
+  local kMostLag = 60000       -- no client waits for a replaced server longer than this (src/verbs/epoch.h)
 
   -- A section of INFO. A missing right is an error that names it.
   local function ask_info(section)

@@ -1,6 +1,5 @@
--- short: the short ways. Each does exactly what the rest of the script would do for such a request.
+-- short: the short ways. Each does what the rest of the script would do for such a request.
 
--- What an owner says about itself is in `about`: field, value … (10_acquire.lua). `waits`: it has to be asked for in full.
 if request.layout == 'plain' then
   if verb == 'acquire' and not (request.wait or request.sole or request.once or request.history) and
     redis.pcall('exists', lock, holder, queue, waiters, fair_queue, holds .. 'due') == 0 then
@@ -37,36 +36,38 @@ if request.layout == 'plain' then
         remember('released')
         return reply({outcome = 'released', left = 0, fault = fault_of(publish_for_others(channel, '0'))})
       end
-      -- The usual hand-over: the first two waiters are alive, and no other program waits, nor is it their turn.
-      local ids = there == 2 and peek('zrange', queue, 0, 1) or {}
-      local first, second = ids[1], ids[2] or ids[1]
-      local records = first and peek('hmget', waiters, first, second, 'open')
-      local waiter = records and not records[3] and record_in(records[1])
-      if waiter and not (waiter.guard or waiter.once or waiter.want.mode or waiter.want.slots) then
+      -- The usual hand-over: the first two waiters are alive, and no other program waits, nor is it their turn. If that cannot
+      -- be found out, the rest of the script releases the lock.
+      local known, first, second, waiter, token = pcall(function()
+        local ids = there == 2 and redis.call('zrange', queue, 0, 1) or {}
+        local last = ids[2] or ids[1]
+        local records = last and redis.call('hmget', waiters, ids[1], last, 'open')
+        local one = records and not records[3] and record_in(records[1])
+        if not one or one.guard or one.once or one.want.mode or one.want.slots then return end
         read_clock()
-        local listeners = redis.call('pubsub', request.sharded and 'shardnumsub' or 'numsub', channel, grants .. first, grants .. second)
-        local token = is_alive(waiter) and is_alive(record_in(records[2])) and listeners[2] < 2 and listeners[4] > 0 and
-          listeners[second == first and 4 or 6] > 0 and next_token()
-        if token then
-          local ttl = text(math.min(tonumber(waiter.lease), kGrantTime))
-          redis.call('hdel', lock, owner)
-          remember('released')
-          local given, fault = pcall(function()
-            redis.call('zrem', queue, first)
-            redis.call('hdel', waiters, first)
-            redis.call('set', token_key, token)
-            redis.call('pexpire', holder, '0')
-            redis.call('hset', holder, 'owner', first, 'token', token, 'lease', waiter.lease, 'hold:' .. waiter.hold, '1',
-              'since', seconds .. string.sub(micros, 1, 3), unpack(waiter.about))
-            limit(holder, ttl)
-            redis.call('hset', lock, first, '1')
-            limit(lock, ttl)
-            publish(grants .. first, 'granted')
-            if second == first then redis.call('pexpire', waiters, '0') else publish(grants .. second, 'first ' .. ttl) end
-          end)
-          if not given then publish_for_others(channel, '0') end
-          return reply({outcome = 'released', left = 0, fault = given and '' or fault.err or fault})
-        end
+        local listeners = redis.call('pubsub', request.sharded and 'shardnumsub' or 'numsub', channel, grants .. ids[1], grants .. last)
+        return ids[1], last, one, is_alive(one) and is_alive(record_in(records[2])) and listeners[2] < 2 and listeners[4] > 0 and
+          listeners[last == ids[1] and 4 or 6] > 0 and redis.call('hlen', lock) == 1 and next_token()
+      end)
+      if known and token then
+        local ttl = text(math.min(tonumber(waiter.lease), kGrantTime))
+        redis.call('pexpire', holder, '0')
+        redis.call('hdel', lock, owner)
+        remember('released')
+        local given, fault = pcall(function()
+          redis.call('zrem', queue, first)
+          redis.call('hdel', waiters, first)
+          redis.call('set', token_key, token)
+          redis.call('hset', holder, 'owner', first, 'token', token, 'lease', waiter.lease, 'hold:' .. waiter.hold, '1',
+            'since', seconds .. string.sub(micros, 1, 3), unpack(waiter.about))
+          limit(holder, ttl)
+          redis.call('hset', lock, first, '1')
+          limit(lock, ttl)
+          publish(grants .. first, 'granted')
+          if second == first then redis.call('pexpire', waiters, '0') else publish(grants .. second, 'first ' .. ttl) end
+        end)
+        if not given then publish_for_others(channel, '0') end
+        return reply({outcome = 'released', left = 0, fault = given and '' or fault.err or fault})
       end
     end
   end
@@ -97,10 +98,10 @@ if request.layout == 'plain' then
   end
 end
 
--- The rest of the script. (A closure copies what its function has from outside, but has to look for what is the function's own.)
+-- The rest of the script. As one function, it is created only if it is needed.
 local function everything()
 local function need_clock()
   if not now then read_clock() end
 end
 -- A user without the right to TIME can release a plain lock that nobody waits for.
-if verb ~= 'release' or request.layout ~= 'plain' then need_clock() end
+if request.layout ~= 'plain' or verb ~= 'release' and verb ~= 'renew' then need_clock() end

@@ -17,6 +17,7 @@
 
 local function record_of(id) return record_in(peek('hget', waiters, id)) end
 
+-- Declared in 04_kinds.lua.
 function first_record() return record_of((peek('zrange', queue, 0, 0) or {})[1] or '') end
 
 -- The record of a living waiter; otherwise nil.

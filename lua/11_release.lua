@@ -167,6 +167,7 @@ if verb == 'renew' then
   if not layout.count_of(owner) then
     return reply({outcome = redis.call('exists', lock) == 0 and 'free' or 'other-owner', by = taken_by(owner)})
   end
+  need_clock()
   local restore = not layout.restorer and nothing or layout.restorer(owner)
   if not restore then return reply({outcome = 'other-owner'}) end
 

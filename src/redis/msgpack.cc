@@ -20,8 +20,8 @@ void put_text(std::string& bytes, std::string_view text) {
   if (text.size() < 32) {
     bytes += static_cast<char>(0xa0 | text.size());
   } else {
-    bytes += '\xda';
-    put(bytes, text.size(), 2);
+    bytes += text.size() < 65536 ? '\xda' : '\xdb';
+    put(bytes, text.size(), text.size() < 65536 ? 2 : 4);
   }
   bytes += text;
 }

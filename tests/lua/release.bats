@@ -276,3 +276,26 @@ teardown_file() { redis_stop srv; }
   [[ ${lines[0]} == released && ${lines[1]} == 1 ]]
   (($(redis srv pttl "$lock") > 10000))
 }
+
+@test "without the right to see who listens, a lock with a waiter is released" {
+  listen b
+  acquire owner-1 30000 hold-1 ''
+  enqueue b 30000 hb
+  as_weak_user pubsub
+  run -0 release owner-1 hold-1
+  [[ ${lines[0]} == released && $(redis srv exists "$lock") == 0 ]]
+  as_full_user
+  end_listeners
+}
+
+@test "a lock that contains more than its owner is not handed over" {
+  listen b
+  acquire owner-1 30000 hold-1 ''
+  enqueue b 30000 hb
+  redis srv hset "$lock" java:1 1
+  run -0 release owner-1 hold-1
+  [[ ${lines[0]} == released && $(redis srv hkeys "$lock") == java:1 ]]
+  heard_nothing b
+  redis srv del "$lock"
+  end_listeners
+}

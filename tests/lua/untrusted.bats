@@ -110,7 +110,8 @@ long_description() {
     "$(packed "about = {'host', {{{{{{{{{{1}}}}}}}}}}}")" "$(packed 'about = {{{{{{{{{{{{1}}}}}}}}}}}}')" \
     "$(packed "lease = '-5'")" "$(packed "lease = '1e300'")" "$(packed 'alive = 0/0')" "$(packed 'since = {}')" \
     "$(packed "want = {slots = 'x'}")" "$(packed 'want = {mode = {}}')" "$(packed 'once = {key = 1}')" "$(packed 'guard = 1')" \
-    "$(packed "server = string.rep('x', 41)")"; do
+    "$(packed "server = string.rep('x', 41)")" "$(packed "alive = '9000000000000000'")" "$(packed 'want = {slots = 1.5}')" \
+    "$(packed 'want = {slots = 2, taken = 0}')"; do
     acquire a 30000 ha ''
     enqueue b 30000 hb
     enqueue c 30000 hc

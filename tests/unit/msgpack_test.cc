@@ -7,7 +7,7 @@ namespace rlock::redis {
 namespace {
 
 TEST(MessagePack, WhatIsPackedIsUnpacked) {
-  const std::string longest(60000, 'x'), binary("a\0\xff", 3);
+  const std::string longest(70000, 'x'), binary("a\0\xff", 3);
   PackedMap inner, map;
   inner.add("place", "1").flag("replace", false);
   map.add("text", longest).add("", binary).add("negative", -5LL).add("large", 1LL << 53).flag("set", true);
