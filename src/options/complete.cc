@@ -1,20 +1,13 @@
 // SPDX-License-Identifier: MIT
 // What the words of a line mean, and which options do not fit together.
 #include <fcntl.h>
-#include <unistd.h>
 
-#include <algorithm>
-#include <cerrno>
-#include <cstdint>
 #include <cstdlib>
 
-#include "base/clock.h"
 #include "base/log.h"
-#include "base/text.h"
+#include "lock/rights.h"
 #include "options/option_values.h"
 #include "options/parse.h"
-#include "run/guard_state.h"
-#include "lock/rights.h"
 
 namespace rlock::cli {
 namespace {
@@ -71,12 +64,6 @@ bool is_shell_text(const std::string& word) {
   return word.find_first_of(" \t\n;|&<>()$`") != word.npos && access(word.c_str(), F_OK) != 0;
 }
 
-Result<std::vector<std::string>> shell_command(const std::string& text) {
-  if (text.empty()) return usage("--command: the text is empty");
-  const char* shell = std::getenv("SHELL");
-  return std::vector<std::string>{shell && *shell ? shell : "/bin/sh", "-c", text};
-}
-
 Result<std::vector<std::string>> command_in(const Parsed& parsed) {
   const std::string* text = parsed.text_of(*parsed.subcommand->command);
   if (parsed.names.empty()) return name_is_missing(parsed);
@@ -92,7 +79,11 @@ Result<std::vector<std::string>> command_in(const Parsed& parsed) {
                  " follows -c TEXT: put names before -c, and arguments of the command into TEXT");
   }
   if (text && parsed.command) return contradiction("--command", "a command after --");
-  if (text) return shell_command(*text);
+  if (text) {
+    if (text->empty()) return usage("--command: the text is empty");
+    const char* shell = std::getenv("SHELL");
+    return std::vector<std::string>{shell && *shell ? shell : "/bin/sh", "-c", *text};
+  }
   if (!parsed.command || parsed.command->empty()) {
     return usage("a command is missing: " + line + " -- COMMAND [ARG...]");
   }

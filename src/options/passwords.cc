@@ -9,9 +9,6 @@
 #include <cstdlib>
 #include <filesystem>
 
-#include "base/text.h"
-#include "base/wait.h"
-#include "base/write_line.h"
 #include "options/settings.h"
 #include "options/trusted_file.h"
 #include "run/password_command.h"
@@ -26,11 +23,6 @@ struct PasswordOfFile {
   Secret password;
   bool can_be_read_again;
 };
-
-// A name below /dev or /proc means a different file in another process.
-bool names_the_same_to_all(const std::string& path) {
-  return !path.starts_with("/dev/") && !path.starts_with("/proc/");
-}
 
 Result<PasswordOfFile> read_password(const std::string& path) {
   const auto bad_file = [&](const std::string& why) { return fail(Error::Code::config, escaped(path) + ": " + why); };
@@ -52,7 +44,9 @@ Result<PasswordOfFile> read_password(const std::string& path) {
     return text.size() - begin;
   }));
   if (password.text().empty()) return bad_file("empty");
-  return PasswordOfFile{std::move(password), file->is_file() && names_the_same_to_all(path)};
+  // A name below /dev or /proc means a different file in another process.
+  const bool same_to_all = !path.starts_with("/dev/") && !path.starts_with("/proc/");
+  return PasswordOfFile{std::move(password), file->is_file() && same_to_all};
 }
 
 Result<void> read_from_file(redis::Endpoint& endpoint, const std::string& named) {
@@ -112,9 +106,7 @@ redis::PasswordSource one_at_a_time(redis::PasswordSource source) {
             std::unique_lock guard(shared->mutex, std::defer_lock);
             const auto asking = shared->asking;  // released before `guard` unlocks
             while (!guard.try_lock()) {
-              if (wait_for(-1, 0, until.at_most(10ms)) == WaitEnd::interrupted) {
-                return fail(Error::Code::interrupted, "interrupted");
-              }
+              if (wait_for(-1, 0, until.at_most(10ms)) == WaitEnd::interrupted) return interrupted();
               if (until.over()) return fail(Error::Code::unavailable, "the password command did not end in time");
             }
             const auto others_wait = [&] { return asking.use_count() > 2; };
@@ -174,9 +166,7 @@ class Silence {
 // A terminal in this mode returns whole lines.
 Result<std::size_t> read_line(int terminal, std::span<char> line, int interrupt) {
   for (;;) {
-    if (wait_for(terminal, POLLIN, {TimePoint::max(), interrupt}) == WaitEnd::interrupted) {
-      return fail(Error::Code::interrupted, "interrupted");
-    }
+    if (wait_for(terminal, POLLIN, {TimePoint::max(), interrupt}) == WaitEnd::interrupted) return interrupted();
     const ssize_t got = read(terminal, line.data(), line.size());
     if (got >= 0) return without_newline({line.data(), static_cast<std::size_t>(got)}).size();
     if (errno != EINTR && errno != EAGAIN) return no_terminal();

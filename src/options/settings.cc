@@ -4,12 +4,10 @@
 #include <cstdlib>
 
 #include "base/log.h"
-#include "base/text.h"
 #include "base/trust.h"
 #include "options/config_file.h"
 #include "options/help.h"
 #include "options/trusted_file.h"
-#include "redis/address.h"
 
 namespace rlock::cli {
 namespace {
@@ -51,9 +49,6 @@ std::string option_of_variable(std::string_view variable) {
   return name;
 }
 
-// --config and --profile select what is read from files, so files cannot contain them.
-bool chooses_settings(const OptionSpec& option) { return &option == &config_option() || &option == &profile_option(); }
-
 // A cron job has no XDG_CONFIG_HOME and perhaps no HOME, but must find the same file as a shell.
 std::string user_file() {
   const char* config = std::getenv("XDG_CONFIG_HOME");
@@ -73,7 +68,8 @@ std::unexpected<Error> bad_entry(const ConfigEntry& entry, const std::string& wh
 // The option with the name of the entry.
 Result<const OptionSpec*> option_of(const ConfigEntry& entry) {
   std::vector<const OptionSpec*> known = all_settings();
-  std::erase_if(known, [](const OptionSpec* option) { return chooses_settings(*option); });
+  // These select what is read from files.
+  std::erase_if(known, [](auto* option) { return option == &config_option() || option == &profile_option(); });
   const auto found = std::ranges::find(known, entry.name, &OptionSpec::name);
   if (found != known.end()) return *found;
   const auto spelled = [](std::string_view name) { return std::string(name); };
@@ -209,17 +205,16 @@ class SettingsLoader : public Settings {
   }
 
   static std::unexpected<Error> no_such_profile(const Setting& said, std::span<const SettingsFile> files) {
-    std::string read, known;
+    std::string read;
     std::set<std::string_view> names;
     for (const SettingsFile& file : files) {
       read += (read.empty() ? " in " : " or ") + escaped(file.path);
       names.insert(file.content.profiles.begin(), file.content.profiles.end());
     }
-    for (const std::string_view name : names) known.append(known.empty() ? "" : ", ").append(name);
     return fail(Error::Code::config,
                 said.source.text() + ": there is no profile " + in_quotes(said.text) +
                     (files.empty() ? ", because there is no configuration file" : read) + "; " +
-                    (known.empty() ? "write its settings below [profile.NAME]" : "there are: " + known));
+                    (names.empty() ? "write its settings below [profile.NAME]" : "there are: " + joined(names, ", ")));
   }
 
   int rank_ = 0;  // of the source being read

@@ -3,7 +3,6 @@
 
 #include <csignal>
 
-#include "base/text.h"
 #include "show/status.h"
 
 namespace rlock::cli {
@@ -22,8 +21,6 @@ std::string signal_text(int signal) {
   const auto* found = std::ranges::find(kSignals, signal, &std::pair<int, const char*>::first);
   return found != std::end(kSignals) ? found->second : "signal " + std::to_string(signal);
 }
-
-std::string once_text(const PastHold& hold) { return hold.once.empty() ? "" : " (" + escaped(hold.once, 60) + ")"; }
 
 std::string end_text(const PastHold& hold) {
   if (hold.end == "exited") return hold.value ? (*hold.value == 0 ? "ok" : "exit " + std::to_string(*hold.value)) : "?";
@@ -47,12 +44,8 @@ std::string result_text(const PastHold& hold) {
   }
   if (hold.expired()) return "lease ran out";
   if (hold.lost()) return "lost" + why;
-  return end_text(hold) + once_text(hold) + (hold.leftovers.empty() ? "" : "; left " + escaped(hold.leftovers, 200));
-}
-
-// "alice@ci-7"; "-" if unknown.
-std::string holder_text(const PastHold& hold) {
-  return hold.who.user.empty() && hold.who.host.empty() ? "-" : user_and_host(hold.who);
+  return end_text(hold) + (hold.once.empty() ? "" : " (" + escaped(hold.once, 60) + ")") +
+         (hold.leftovers.empty() ? "" : "; left " + escaped(hold.leftovers, 200));
 }
 
 // "3m12s"; "-" if unknown.
@@ -80,16 +73,14 @@ Result<void> HistoryTable::add(const PastHold& hold) {
                    time_text(hold.held),
                    time_text(hold.waited),
                    {result_text(hold), hold.fine() ? Style::good : Style::bad},
-                   holder_text(hold),
+                   hold.who.user.empty() && hold.who.host.empty() ? "-" : user_and_host(hold.who),
                    hold.who.pid > 0 ? std::to_string(hold.who.pid) : "-",
                    escaped(hold.who.command, 60),
                    escaped(hold.who.reason, 80)});
-  return rows_.size() < kTogether ? Result<void>{} : print_rows();
+  return rows_.size() < kTogether ? Result<void>{} : end();
 }
 
-Result<void> HistoryTable::end() { return print_rows(); }
-
-Result<void> HistoryTable::print_rows() {
+Result<void> HistoryTable::end() {
   if (widths_.empty()) {
     Row heading;
     for (const char* word : {"ENDED", "NAME", "HELD", "WAITED", "RESULT", "HOLDER", "PID", "COMMAND", "REASON"}) {

@@ -4,8 +4,6 @@
 #include <array>
 #include <ranges>
 
-#include "base/clock.h"
-#include "base/text.h"
 #include "lock/epoch.h"
 
 namespace rlock::cli {
@@ -222,11 +220,6 @@ Style style_of(const Status& status) {
   return Style::bad;
 }
 
-std::string holder_cell(const lock::HolderView& holder, long long holders) {
-  return (holder.described ? user_and_host(holder.who) : escaped(holder.owner, 60)) +
-         (holders > 1 ? " +" + std::to_string(holders - 1) : "");
-}
-
 Row cells_of(const Status& status) {
   Row row = {status.name().display(), {state_text(status), style_of(status)}};
   if (status.state == Status::State::other_kind) row.push_back(status.other_kind.text());
@@ -237,7 +230,8 @@ Row cells_of(const Status& status) {
   const std::string expires = is_renewed(holder)  ? "renewed"
                               : holder.expires_in ? rough_duration(*holder.expires_in)
                                                   : "never";
-  row.push_back(holder_cell(holder, status.number));
+  row.push_back((holder.described ? user_and_host(holder.who) : escaped(holder.owner, 60)) +
+                (status.number > 1 ? " +" + std::to_string(status.number - 1) : ""));
   const Row rest = holder.described ? Row{holder.who.ended ? "-" : std::to_string(holder.who.pid),
                                           holder.held_for ? rough_duration(*holder.held_for) : "-",
                                           expires,
@@ -273,12 +267,8 @@ std::string without_domain(const std::string& user_and_host) {
 }
 
 std::string slots_text(const lock::Slots& slots) {
-  std::string text;
-  for (std::size_t i = 0; i < slots.numbers.size(); ++i) {
-    text += (i == 0 ? "" : ", ") +
-            (slots.resources.empty() ? std::to_string(slots.numbers[i]) : escaped(slots.resources[i], 100));
-  }
-  return text;
+  if (slots.resources.empty()) return joined(slots.numbers, ", ", [](int number) { return std::to_string(number); });
+  return joined(slots.resources, ", ", [](const std::string& resource) { return escaped(resource, 100); });
 }
 
 std::string held_by(const lock::HolderView& holding, long long holders) {

@@ -3,10 +3,23 @@
 
 #include <cctype>
 
-#include "base/clock.h"
-#include "base/text.h"
-
 namespace rlock::lock {
+namespace {
+
+// A permit's id is the 32 hexadecimal digits at the start of an owner id of rlock (lua/06_semaphore.lua); "" for
+// other owners.
+std::string permit_of(const std::string& owner) {
+  std::string digits;
+  for (const char c : owner) {
+    if (digits.size() == 32) break;
+    if (c == '-') continue;
+    if (!std::isxdigit(static_cast<unsigned char>(c))) return "";
+    digits += static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+  }
+  return digits.size() == 32 ? digits : "";
+}
+
+}  // namespace
 
 std::string_view noun(Layout layout) {
   constexpr std::string_view kNouns[] = {"plain lock", "read-write lock", "semaphore", "string lock"};
@@ -46,23 +59,6 @@ Layout Mode::layout() const {
   return kLayouts[static_cast<int>(kind)];
 }
 
-namespace {
-
-// A permit's id is the 32 hexadecimal digits at the start of an owner id of rlock (lua/06_semaphore.lua); "" for
-// other owners.
-std::string permit_of(const std::string& owner) {
-  std::string digits;
-  for (const char c : owner) {
-    if (digits.size() == 32) break;
-    if (c == '-') continue;
-    if (!std::isxdigit(static_cast<unsigned char>(c))) return "";
-    digits += static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
-  }
-  return digits.size() == 32 ? digits : "";
-}
-
-}  // namespace
-
 std::string Lock::channel() const {
   switch (layout) {
     case Layout::plain:
@@ -94,9 +90,7 @@ Slots Slots::read(std::string_view numbers, const std::vector<std::string>& name
 }
 
 std::string Slots::number_text() const {
-  std::string text;
-  for (const int number : numbers) text += (text.empty() ? "" : " ") + std::to_string(number);
-  return text;
+  return joined(numbers, " ", [](int number) { return std::to_string(number); });
 }
 
 std::string Slots::resource_text() const { return joined(resources, " "); }
