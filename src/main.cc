@@ -6,14 +6,8 @@
 #include <sys/auxv.h>
 #include <sys/mman.h>
 #endif
-#include <unistd.h>
 
-#include <cstdint>
 #include <new>
-#include <span>
-#include <string>
-#include <string_view>
-#include <vector>
 
 #include "base/log.h"
 #include "base/process.h"

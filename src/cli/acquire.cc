@@ -2,19 +2,12 @@
 // rlock acquire: takes locks for a fixed time or for a process, and prints the owner id.
 #include <poll.h>
 #include <sys/epoll.h>
-#include <unistd.h>
 
-#include <algorithm>
-
-#include "base/log.h"
-#include "base/wait.h"
-#include "base/write_line.h"
 #include "cli/acquisition.h"
 #include "cli/commands.h"
 #include "cli/server.h"
 #include "options/passwords.h"
 #include "run/keeper.h"
-#include "show/json.h"
 #include "show/print.h"
 
 namespace rlock::cli {

@@ -4,12 +4,7 @@
 #include <cstdlib>
 #include <tuple>
 
-#include "base/clock.h"
-#include "base/log.h"
-#include "base/text.h"
-#include "base/wait.h"
 #include "cli/server.h"
-#include "lock/history.h"
 #include "run/tree.h"
 #include "show/status.h"
 

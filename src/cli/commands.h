@@ -2,7 +2,6 @@
 // From a parsed command line to the exit status.
 #pragma once
 
-#include "base/error.h"
 #include "options/options.h"
 #include "options/parse.h"
 

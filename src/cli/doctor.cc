@@ -1,15 +1,9 @@
 // SPDX-License-Identifier: MIT
 // rlock doctor: checks whether a server is fit for locks, and whether this user may take them.
-#include <algorithm>
-
-#include "base/clock.h"
-#include "base/log.h"
-#include "base/text.h"
 #include "cli/commands.h"
 #include "cli/server.h"
 #include "cli/server_checks.h"
 #include "lock/listing.h"
-#include "lock/tally.h"
 #include "redis/server_error.h"
 #include "show/json.h"
 #include "show/print.h"

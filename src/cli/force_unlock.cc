@@ -1,16 +1,8 @@
 // SPDX-License-Identifier: MIT
 // rlock force-unlock: takes a lock away from its holder, after showing who that is.
-#include <algorithm>
-#include <utility>
-
-#include "base/clock.h"
 #include "base/log.h"
-#include "base/text.h"
 #include "cli/commands.h"
 #include "cli/server.h"
-#include "lock/history.h"
-#include "lock/listing.h"
-#include "lock/servers.h"
 #include "show/print.h"
 #include "show/status.h"
 

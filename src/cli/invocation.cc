@@ -1,18 +1,12 @@
 // SPDX-License-Identifier: MIT
 // Reads the options of a command line; their list for rlock config, and the version.
 #include <cstdlib>
-#include <string_view>
 
-#include "base/log.h"
-#include "base/text.h"
 #include "cli/commands.h"
 #include "options/option_values.h"
 #include "options/passwords.h"
 #include "options/settings.h"
-#include "redis/address.h"
-#include "redis/reply.h"
 #include "redis/resolve.h"
-#include "redis/tls.h"
 #include "show/json.h"
 #include "show/print.h"
 #include "show/terminal.h"

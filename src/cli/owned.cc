@@ -1,12 +1,8 @@
 // SPDX-License-Identifier: MIT
 // rlock renew and rlock release: several locks of one owner, of an unknown kind.
-#include "base/clock.h"
 #include "base/log.h"
-#include "base/text.h"
 #include "cli/commands.h"
 #include "cli/server.h"
-#include "lock/history.h"
-#include "lock/servers.h"
 #include "lock/successes.h"
 
 namespace rlock::cli {

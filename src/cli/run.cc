@@ -1,15 +1,8 @@
 // SPDX-License-Identifier: MIT
 // rlock run: takes the lock, runs the command, and exits with its status.
-#include "run/job.h"
-
-#include <unistd.h>
-
-#include <algorithm>
 #include <cstdlib>
 #include <filesystem>
 
-#include "base/log.h"
-#include "base/text.h"
 #include "cli/acquisition.h"
 #include "cli/commands.h"
 #include "cli/server.h"
@@ -17,7 +10,6 @@
 #include "options/passwords.h"
 #include "options/settings.h"
 #include "run/frontend.h"
-#include "show/json.h"
 #include "show/print.h"
 #include "show/status.h"
 

@@ -7,13 +7,10 @@
 #include <filesystem>
 
 #include "base/log.h"
-#include "base/text.h"
 #include "base/trust.h"
 #include "lock/epoch.h"
 #include "options/passwords.h"
 #include "options/trusted_file.h"
-#include "redis/reply.h"
-#include "redis/server_info.h"
 
 namespace rlock::cli {
 namespace {

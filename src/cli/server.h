@@ -2,7 +2,6 @@
 // Finds the servers of the options, with their passwords; and how this process appears to others.
 #pragma once
 
-#include "base/error.h"
 #include "lock/servers.h"
 #include "options/options.h"
 #include "redis/local_server.h"

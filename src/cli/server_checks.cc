@@ -5,8 +5,6 @@
 #include <cstdio>
 #include <cstdlib>
 
-#include "base/clock.h"
-#include "base/text.h"
 #include "verbs/lease.h"
 
 namespace rlock::cli {

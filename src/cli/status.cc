@@ -1,26 +1,9 @@
 // SPDX-License-Identifier: MIT
 // rlock status and rlock history: who holds which locks, and who has held them. They share the page of --html.
-#include <unistd.h>
-
-#include <algorithm>
-#include <functional>
-#include <map>
-#include <set>
-#include <string>
-#include <utility>
-
-#include "base/clock.h"
-#include "base/error.h"
-#include "base/log.h"
-#include "base/text.h"
-#include "base/wait.h"
 #include "cli/commands.h"
 #include "cli/server.h"
 #include "lock/epoch.h"
-#include "lock/history.h"
-#include "lock/listing.h"
 #include "lock/read_history.h"
-#include "lock/servers.h"
 #include "lock/successes.h"
 #include "show/history.h"
 #include "show/json.h"

@@ -4,13 +4,9 @@
 #include <poll.h>
 #include <sys/eventfd.h>
 
-#include <algorithm>
 #include <atomic>
-#include <utility>
 
 #include "base/log.h"
-#include "base/secret.h"
-#include "base/text.h"
 #include "lock/listing.h"
 #include "lock/waiter_life.h"
 

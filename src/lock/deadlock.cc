@@ -6,8 +6,6 @@
 #include <set>
 #include <tuple>
 
-#include "base/text.h"
-
 namespace rlock::lock {
 namespace {
 

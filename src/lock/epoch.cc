@@ -1,11 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include "lock/epoch.h"
 
-#include "base/clock.h"
-#include "base/secret.h"
-#include "base/text.h"
-#include "lua/names.h"
-
 namespace rlock::lock {
 namespace {
 

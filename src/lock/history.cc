@@ -3,9 +3,7 @@
 
 #include <tuple>
 
-#include "base/text.h"
 #include "lock/tally.h"
-#include "verbs/script.h"
 
 namespace rlock::lock {
 namespace {

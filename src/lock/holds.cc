@@ -2,7 +2,6 @@
 #include "lock/holds.h"
 
 #include "base/log.h"
-#include "base/text.h"
 
 namespace rlock::lock {
 

@@ -7,7 +7,6 @@
 #include <system_error>
 
 #include "base/log.h"
-#include "base/text.h"
 #include "verbs/lease.h"
 
 namespace rlock::lock {

@@ -1,9 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Renewing what a quorum keeps, and putting a hold back on servers that have lost it: otherwise restarts of one server
 // after another would add up.
-#include <algorithm>
 #include <ranges>
-#include <utility>
 
 #include "base/log.h"
 #include "lock/quorum.h"

@@ -4,9 +4,7 @@
 #include <limits>
 
 #include "base/log.h"
-#include "base/text.h"
 #include "lock/listing.h"
-#include "lock/tally.h"
 
 namespace rlock::lock {
 namespace {

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include "lock/rights.h"
 
-#include "base/secret.h"
-#include "base/text.h"
 #include "redis/server_error.h"
 #include "verbs/verbs.h"
 

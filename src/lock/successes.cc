@@ -2,9 +2,7 @@
 #include "lock/successes.h"
 
 #include "lock/listing.h"
-#include "lock/tally.h"
 #include "redis/server_info.h"
-#include "verbs/script.h"
 
 namespace rlock::lock {
 namespace {

@@ -3,8 +3,6 @@
 
 #include <set>
 
-#include "base/clock.h"
-#include "base/text.h"
 #include "redis/server_info.h"
 
 namespace rlock::lock {

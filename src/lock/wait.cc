@@ -1,10 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include <algorithm>
-#include <utility>
-
-#include "base/clock.h"
 #include "base/log.h"
-#include "base/secret.h"
 #include "lock/acquire.h"
 #include "lock/waiter_life.h"
 

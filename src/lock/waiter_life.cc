@@ -3,8 +3,6 @@
 
 #include <charconv>
 
-#include "lua/names.h"
-
 namespace rlock::lock {
 namespace {
 

@@ -1,19 +1,12 @@
 // SPDX-License-Identifier: MIT
 // What the words of a line mean, and which options do not fit together.
 #include <fcntl.h>
-#include <unistd.h>
 
-#include <algorithm>
-#include <cerrno>
-#include <cstdint>
 #include <cstdlib>
 
-#include "base/clock.h"
 #include "base/log.h"
-#include "base/text.h"
 #include "options/option_values.h"
 #include "options/parse.h"
-#include "run/guard_state.h"
 #include "lock/rights.h"
 
 namespace rlock::cli {

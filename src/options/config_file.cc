@@ -4,8 +4,6 @@
 // secrets. Checking for all that beforehand would take half a reader.
 #include "options/config_file.h"
 
-#include "base/text.h"
-
 namespace rlock::cli {
 namespace {
 

@@ -3,7 +3,6 @@
 // exist; options/settings.h does.
 #pragma once
 
-#include "base/error.h"
 #include "options/options.h"
 
 namespace rlock::cli {

@@ -6,8 +6,6 @@
 #include <cstdlib>
 #include <numeric>
 
-#include "base/text.h"
-
 namespace rlock::cli {
 namespace {
 

@@ -1,8 +1,5 @@
 // SPDX-License-Identifier: MIT
 // Every option, in parts that subcommands share; then the subcommands.
-#include "options/options.h"
-
-#include <algorithm>
 #include <climits>
 
 #include "options/option_values.h"

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include "options/option_values.h"
 
-#include "base/text.h"
-
 namespace rlock::cli {
 namespace {
 

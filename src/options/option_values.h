@@ -6,8 +6,6 @@
 #include <concepts>
 #include <type_traits>
 
-#include "base/clock.h"
-#include "base/error.h"
 #include "options/options.h"
 #include "verbs/lease.h"
 

@@ -5,9 +5,6 @@
 #include <ranges>
 #include <variant>
 
-#include "base/clock.h"
-#include "base/error.h"
-#include "base/secret.h"
 #include "lock/acquire.h"
 #include "redis/tls.h"
 #include "run/job.h"

@@ -3,7 +3,6 @@
 
 #include <CLI/CLI.hpp>
 
-#include "base/text.h"
 #include "options/help.h"
 #include "options/option_values.h"
 

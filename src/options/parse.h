@@ -3,7 +3,6 @@
 // these. Only parse.cc knows CLI11.
 #pragma once
 
-#include "base/error.h"
 #include "options/options.h"
 
 namespace rlock::cli {

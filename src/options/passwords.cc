@@ -9,9 +9,6 @@
 #include <cstdlib>
 #include <filesystem>
 
-#include "base/text.h"
-#include "base/wait.h"
-#include "base/write_line.h"
 #include "options/settings.h"
 #include "options/trusted_file.h"
 #include "run/password_command.h"

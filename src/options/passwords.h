@@ -2,7 +2,6 @@
 // Finds the passwords of the servers.
 #pragma once
 
-#include "base/error.h"
 #include "options/options.h"
 #include "redis/address.h"
 #include "run/signals.h"

@@ -4,12 +4,10 @@
 #include <cstdlib>
 
 #include "base/log.h"
-#include "base/text.h"
 #include "base/trust.h"
 #include "options/config_file.h"
 #include "options/help.h"
 #include "options/trusted_file.h"
-#include "redis/address.h"
 
 namespace rlock::cli {
 namespace {

@@ -4,7 +4,6 @@
 // the host's.
 #pragma once
 
-#include "base/error.h"
 #include "options/parse.h"
 
 namespace rlock::cli {

@@ -6,7 +6,6 @@
 
 #include <span>
 
-#include "base/error.h"
 #include "base/wait.h"
 
 namespace rlock::cli {

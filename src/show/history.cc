@@ -3,7 +3,6 @@
 
 #include <csignal>
 
-#include "base/text.h"
 #include "show/status.h"
 
 namespace rlock::cli {

@@ -2,7 +2,6 @@
 // Past holds as a table, which escapes everything that came from a server; show/json.h has them for programs and pages.
 #pragma once
 
-#include "base/clock.h"
 #include "lock/history.h"
 #include "show/terminal.h"
 

@@ -7,8 +7,6 @@
 #include <nlohmann/json.hpp>
 #include <ranges>
 
-#include "base/text.h"
-#include "base/write_line.h"
 #include "page/embedded.h"
 #include "show/status.h"
 

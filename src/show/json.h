@@ -5,10 +5,7 @@
 
 #include <variant>
 
-#include "base/clock.h"
-#include "base/error.h"
 #include "base/log.h"
-#include "base/wait.h"
 #include "lock/history.h"
 #include "run/job.h"
 #include "verbs/answers.h"

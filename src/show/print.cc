@@ -6,10 +6,7 @@
 
 #include <cstdio>
 
-#include "base/secret.h"
-#include "base/text.h"
 #include "base/trust.h"
-#include "base/wait.h"
 
 namespace rlock::cli {
 namespace {

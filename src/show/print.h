@@ -2,7 +2,6 @@
 // Writes to standard output, to files and for shells, and asks on the terminal.
 #pragma once
 
-#include "base/error.h"
 #include "verbs/verbs.h"
 
 namespace rlock::cli {

@@ -1,11 +1,6 @@
 // SPDX-License-Identifier: MIT
-#include <algorithm>
 #include <cstdio>
-#include <optional>
-#include <string_view>
 
-#include "base/error.h"
-#include "base/text.h"
 #include "show/status.h"
 
 namespace rlock::cli {

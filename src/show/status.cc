@@ -4,8 +4,6 @@
 #include <array>
 #include <ranges>
 
-#include "base/clock.h"
-#include "base/text.h"
 #include "lock/epoch.h"
 
 namespace rlock::cli {

@@ -3,7 +3,6 @@
 // everything that came from a server.
 #pragma once
 
-#include "base/error.h"
 #include "lock/history.h"
 #include "lock/listing.h"
 #include "show/terminal.h"

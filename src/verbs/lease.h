@@ -11,7 +11,6 @@
 #pragma once
 
 #include "base/clock.h"
-#include "base/error.h"
 
 namespace rlock::lock {
 

@@ -3,9 +3,6 @@
 
 #include <cctype>
 
-#include "base/clock.h"
-#include "base/text.h"
-
 namespace rlock::lock {
 
 std::string_view noun(Layout layout) {

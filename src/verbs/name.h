@@ -8,7 +8,6 @@
 #include <vector>
 
 #include "base/clock.h"
-#include "base/error.h"
 #include "base/text.h"
 #include "lua/names.h"
 

@@ -1,10 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "verbs/script.h"
 
-#include "base/text.h"
 #include "lua/script.h"
-#include "redis/msgpack.h"
-#include "redis/slot.h"
 #include "verbs/lease.h"
 
 namespace rlock::lock {

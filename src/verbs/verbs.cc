@@ -2,8 +2,6 @@
 #include "verbs/verbs.h"
 
 #include "base/log.h"
-#include "base/secret.h"
-#include "base/text.h"
 #include "redis/server_info.h"
 
 namespace rlock::lock {
