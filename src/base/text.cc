@@ -259,12 +259,6 @@ std::vector<std::string> split(std::string_view text, char at) {
   return parts;
 }
 
-std::string joined(const std::vector<std::string>& parts, std::string_view between) {
-  std::string text;
-  for (const std::string& part : parts) (text += &part == &parts.front() ? "" : between) += part;
-  return text;
-}
-
 bool comes_before(const std::string& one, const std::string& other) {
   return strverscmp(one.c_str(), other.c_str()) < 0;
 }

@@ -2,9 +2,11 @@
 // Text from outside, made safe to show; text for a shell, made safe to run.
 #pragma once
 
+#include <functional>
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 namespace rlock {
@@ -47,8 +49,14 @@ std::optional<long long> whole_number(std::string_view text);
 
 // The parts between these characters; none of an empty text.
 std::vector<std::string> split(std::string_view text, char at);
-// The opposite.
-std::string joined(const std::vector<std::string>& parts, std::string_view between);
+// The opposite. `text`: that of one part.
+template <class Parts = std::vector<std::string>, class Text = std::identity>
+std::string joined(const Parts& parts, std::string_view between, Text text = {}) {
+  std::string all;
+  bool first = true;
+  for (const auto& part : parts) (all += std::exchange(first, false) ? "" : between) += std::invoke(text, part);
+  return all;
+}
 
 // The order of names for people: job-2 before job-10. REQUIRES: no zero byte.
 bool comes_before(const std::string& one, const std::string& other);

@@ -296,12 +296,6 @@ Result<void> refused(lock::Servers& servers, const LockingOptions& options, cons
   return {};
 }
 
-std::string names_of(const std::vector<lock::AcquireRequest>& requests) {
-  std::string names;
-  for (const auto& request : requests) names += (names.empty() ? "" : ", ") + request.name.display();
-  return names;
-}
-
 // Some options cannot work if each server decides alone.
 Result<void> check_for_quorum(const lock::Mode& mode, const lock::WaitPolicy& policy) {
   const std::pair<bool, std::string_view> refused[] = {

@@ -101,9 +101,7 @@ Result<std::string> settings_text(const Settings& settings, const CommonOptions&
       continue;
     }
     const auto addresses = RLOCK_TRY(read_as(redis::parse_addresses, {value, source}));
-    std::vector<std::string> servers;
-    for (const redis::Address& one : addresses) servers.push_back(one.display());
-    add(option->name(), joined(servers, " "), source);
+    add(option->name(), joined(addresses, " ", &redis::Address::display), source);
     const auto from = source_of_passwords(common, addresses);
     add("password", from ? kHidden : "", from.value_or(Source{}));
     if (is_set(kSentinel)) add("sentinel-password", kHidden, {Source::Kind::variable, kSentinel});

@@ -18,12 +18,10 @@ namespace {
 
 // In the form that split_addresses() reads. Leaves out a user without a password, because the word may be the password.
 std::string urls_for_command(std::vector<redis::Address> addresses) {
-  std::string all;
   for (redis::Address& address : addresses) {
     if (!address.server.has_password()) address.server.user.clear();
-    all += (all.empty() ? "" : " ") + address.url();
   }
-  return all;
+  return joined(addresses, " ", &redis::Address::url);
 }
 
 // With these variables a nested rlock finds the same servers from any folder. Removes our own ones that differ.

@@ -40,6 +40,9 @@ struct WaitPolicy {
   }
 };
 
+// For messages: "a, b".
+std::string names_of(const std::vector<AcquireRequest>& requests);
+
 struct Taken {
   std::vector<Hold> holds;  // of all requests, in their order; empty if one was not granted
   std::size_t refused = 0;  // the index of that one

@@ -113,7 +113,11 @@ class Acquisition {
     if (requests_.size() > 1) policy.at_front = {};  // this will not be the only hold
     if (!holds_.empty()) policy.longest_look = std::min(policy.longest_look, policy.renew_every);
     for (const Hold& hold : holds_) policy.other_channels.push_back(hold.name().control_channel());
-    policy.on_message = [this](const redis::Message& message) { return give_up_if_asked(message); };
+    // Other waiters can ask for a lock that we have, as they can ask a running job.
+    policy.on_message = [this](const redis::Message& message) {
+      const auto asked = asked_to_stop(message, holds_);
+      return asked ? gives_up(asked->which, Acquired::Outcome::asked, asked->by) : Result<void>();
+    };
     AncestorLocks& within = request.holder.within;
     for (const Hold& hold : holds_) within = within.with(hold.name(), hold.owner);
     std::optional<DeadlockWatch> watch;
@@ -136,12 +140,6 @@ class Acquisition {
   Result<void> gives_up(std::size_t index, Acquired::Outcome outcome, const std::string& why) {
     never_ = Taken{{}, index, {.outcome = outcome, .by = why}};
     return fail(Error::Code::wrong_kind, why);
-  }
-
-  // Other waiters can ask for a lock that we have, as they can ask a running job.
-  Result<void> give_up_if_asked(const redis::Message& message) {
-    const auto asked = asked_to_stop(message, holds_);
-    return asked ? gives_up(asked->which, Acquired::Outcome::asked, asked->by) : Result<void>();
   }
 
   // REQUIRES: there are holds.
@@ -293,7 +291,9 @@ class QuorumAcquisition {
       auto found = attempt();
       if (!found) {
         if (!may_return(found.error())) return std::unexpected(std::move(found).error());
-        warn_unreachable(found.error());
+        if (!std::exchange(unreachable_, true)) {
+          log::warning(names_of(requests_) + ": " + found.error().message + "; still waiting");
+        }
         RLOCK_TRY(pause(random_up_to(pause_after(++absences_))));
         continue;
       }
@@ -301,7 +301,9 @@ class QuorumAcquisition {
       if (found->outcome != Acquired::Outcome::held) return Taken{{}, which_, *std::move(found)};
       const bool contested = !found->contested.empty();
       contests_ = contested ? contests_ + 1 : 0;
-      const bool worth_a_try = is_worth_a_try();
+      // A server that does not answer makes each attempt long, and is unlikely to decide the next one.
+      const bool slow = errors_ && BootClock::now() >= started_ + policy_.exchange;
+      const bool worth_a_try = contests_ < kEnoughTries && !slow;
       if (worth_a_try) found->contested.clear();
       if (const std::string never = answered(*found, contested && worth_a_try); !never.empty()) {
         return Taken{{}, which_, {.outcome = Acquired::Outcome::own, .by = never}};
@@ -314,11 +316,6 @@ class QuorumAcquisition {
   }
 
  private:
-  // A server that does not answer makes each attempt long, and is unlikely to decide the next one.
-  bool is_worth_a_try() const {
-    return contests_ < kEnoughTries && (!errors_ || BootClock::now() < started_ + policy_.exchange);
-  }
-
   // The grant of all, or why there is none; then nothing of the attempt is left.
   Result<Acquired> attempt() {
     quorum_.begin_attempt();
@@ -351,7 +348,8 @@ class QuorumAcquisition {
   // The servers have answered that it is not free. `untold`: do not report this before the next attempt. Returns why
   // the wait can never end; "": it may.
   std::string answered(const Acquired& found, bool untold) {
-    if (std::exchange(unreachable_, false)) log::warning(names() + ": a majority of the servers answers again");
+    if (std::exchange(unreachable_, false))
+      log::warning(names_of(requests_) + ": a majority of the servers answers again");
     absences_ = 0;
     last_contact_ = BootClock::now();
     if (untold) return "";
@@ -366,17 +364,6 @@ class QuorumAcquisition {
     return last_contact_ && BootClock::now() < *last_contact_ + requests_.front().lease;
   }
 
-  void warn_unreachable(const Error& error) {
-    if (std::exchange(unreachable_, true)) return;
-    log::warning(names() + ": " + error.message + "; still waiting");
-  }
-
-  std::string names() const {
-    std::string names;
-    for (const auto& request : requests_) names += (names.empty() ? "" : ", ") + request.name.display();
-    return names;
-  }
-
   static milliseconds pause_after(int tries) { return std::min(kFirstTry * (1 << std::min(tries, 10)), kLongestTry); }
 
   Result<TimePoint> meanwhile() const { return looked_ && policy_.meanwhile ? policy_.meanwhile() : TimePoint::max(); }
@@ -384,9 +371,7 @@ class QuorumAcquisition {
   Result<void> pause(milliseconds span) {
     const Until until = (policy_.limit == 0ms ? Until{TimePoint::max(), policy_.interrupt} : end_).at_most(span);
     do {
-      if (wait_for(-1, 0, until.at_most(RLOCK_TRY(meanwhile()))) == WaitEnd::interrupted) {
-        return interrupted();
-      }
+      if (wait_for(-1, 0, until.at_most(RLOCK_TRY(meanwhile()))) == WaitEnd::interrupted) return interrupted();
     } while (!until.over());
     return {};
   }
@@ -460,6 +445,10 @@ class QuorumAcquisition {
 };
 
 }  // namespace
+
+std::string names_of(const std::vector<AcquireRequest>& requests) {
+  return joined(requests, ", ", [](const AcquireRequest& request) { return request.name.display(); });
+}
 
 Result<Taken> acquire_all(Servers& servers, const std::vector<AcquireRequest>& requests, const WaitPolicy& policy,
                           const OnHeldOf& on_held) {

@@ -355,12 +355,11 @@ void Quorum::give_back_strays(milliseconds limit) {
 Status Quorum::merged(const LockName& name, const Answers<Status>& answers) const {
   Status status = merge_views(name, answers);
   status.token.clear();
-  status.asked.clear();
+  status.asked = joined(members_, " ", [](const auto& member) { return member->client.address().display(); });
   status.listening = 0;  // all waiters of a quorum listen there, and rlock's cannot be told apart
   for (std::size_t i = 0; i < answers.size(); ++i) {
     const auto& answer = answers[i];
     const std::string& address = members_[i]->address;
-    status.asked += (i == 0 ? "" : " ") + members_[i]->client.address().display();
     if (!answer) {
       std::string trouble = answer.error().message;
       if (trouble.starts_with(address + ": ")) trouble.erase(0, address.size() + 2);

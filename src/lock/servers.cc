@@ -23,9 +23,7 @@ std::vector<redis::Address> Servers::addresses() const {
 }
 
 std::string Servers::display() const {
-  std::string all;
-  for (const auto& client : clients_) all += (all.empty() ? "" : " ") + client->address().display();
-  return all;
+  return joined(clients_, " ", [](const auto& client) { return client->address().display(); });
 }
 
 void Servers::refuse_eviction() { quorum_ ? quorum_->refuse_eviction() : redis::look_for_eviction(*clients_.front()); }

@@ -78,12 +78,9 @@ void add_groups(std::string& out, const std::vector<const OptionSpec*>& options,
 }
 
 void add_names_of_common(std::string& out, std::size_t width) {
-  std::string names;
-  for (const OptionSpec* option : options_of(nullptr)) {
-    names.append(names.empty() ? "" : ", ").append("--").append(option->name());
-  }
+  const std::string names = joined(options_of(nullptr), ", --", &OptionSpec::name);
   out += "\n";
-  add_wrapped(out, "Options of all subcommands, which rlock --help explains: " + names, 0, 0, width);
+  add_wrapped(out, "Options of all subcommands, which rlock --help explains: --" + names, 0, 0, width);
 }
 
 // Keeps indented lines, which users copy, and wraps the paragraphs between them.

@@ -19,6 +19,49 @@ std::string as_duration(std::string text) {
   return text.substr(0, end) + text.substr(begin);
 }
 
+constexpr std::size_t kLongestName = 64, kLongestList = 1024;
+constexpr std::string_view kBlanks = " \t\r\n";
+
+std::string trimmed(std::string_view text) {
+  text.remove_prefix(std::min(text.find_first_not_of(kBlanks), text.size()));
+  return std::string(text.substr(0, text.find_last_not_of(kBlanks) + 1));  // npos + 1 is 0
+}
+
+struct Range {
+  std::string_view prefix;
+  long long first, last;
+};
+
+// Of 0-3, gpu0-3, gpu0-gpu3, gpu0..3 or gpu0..gpu3.a; none in other names.
+std::optional<Range> range_in(std::string_view name) {
+  constexpr std::string_view kDigits = "0123456789";
+  for (const std::string_view between : {"..", "-"}) {
+    for (std::size_t at = name.find(between); at != name.npos; at = name.find(between, at + 1)) {
+      const std::string_view left = name.substr(0, at), prefix = left.substr(0, left.find_last_not_of(kDigits) + 1);
+      std::string_view right = name.substr(at + between.size());
+      if (right.starts_with(prefix)) right.remove_prefix(prefix.size());
+      const std::size_t digits = between == "-" ? right.size() : right.find_first_not_of(kDigits);
+      const auto first = whole_number(left.substr(prefix.size())), last = whole_number(right.substr(0, digits));
+      if (first && last) return Range{prefix, *first, *last};
+    }
+  }
+  return {};
+}
+
+// Between commas or on lines of their own. An empty one is an error for the caller, except after the last comma.
+std::vector<std::string> names_of_list(const std::string& text) {
+  std::vector<std::string> names, parts = split(text + ",", ',');
+  parts.pop_back();
+  if (parts.size() > 1 && trimmed(parts.back()).empty()) parts.pop_back();
+  for (const std::string& part : parts) {
+    if (trimmed(part).empty()) names.emplace_back();
+    for (const std::string& line : split(trimmed(part), '\n')) {
+      if (const std::string name = trimmed(line); !name.empty()) names.push_back(name);
+    }
+  }
+  return names;
+}
+
 }  // namespace
 
 std::unexpected<Error> contradiction(const std::string& one, const std::string& other) {
@@ -114,53 +157,6 @@ Result<std::string> once_key(const std::string& text) {
 
 Result<lock::OwnerId> owner(const std::string& text) { return lock::OwnerId::parse(text); }
 
-namespace {
-
-constexpr std::size_t kLongestName = 64, kLongestList = 1024;
-constexpr std::string_view kBlanks = " \t\r\n";
-
-std::string trimmed(std::string_view text) {
-  text.remove_prefix(std::min(text.find_first_not_of(kBlanks), text.size()));
-  return std::string(text.substr(0, text.find_last_not_of(kBlanks) + 1));  // npos + 1 is 0
-}
-
-struct Range {
-  std::string_view prefix;
-  long long first, last;
-};
-
-// Of 0-3, gpu0-3, gpu0-gpu3, gpu0..3 or gpu0..gpu3.a; none in other names.
-std::optional<Range> range_in(std::string_view name) {
-  constexpr std::string_view kDigits = "0123456789";
-  for (const std::string_view between : {"..", "-"}) {
-    for (std::size_t at = name.find(between); at != name.npos; at = name.find(between, at + 1)) {
-      const std::string_view left = name.substr(0, at), prefix = left.substr(0, left.find_last_not_of(kDigits) + 1);
-      std::string_view right = name.substr(at + between.size());
-      if (right.starts_with(prefix)) right.remove_prefix(prefix.size());
-      const std::size_t digits = between == "-" ? right.size() : right.find_first_not_of(kDigits);
-      const auto first = whole_number(left.substr(prefix.size())), last = whole_number(right.substr(0, digits));
-      if (first && last) return Range{prefix, *first, *last};
-    }
-  }
-  return {};
-}
-
-// Between commas or on lines of their own. An empty one is an error for the caller, except after the last comma.
-std::vector<std::string> names_of_list(const std::string& text) {
-  std::vector<std::string> names, parts = split(text + ",", ',');
-  parts.pop_back();
-  if (parts.size() > 1 && trimmed(parts.back()).empty()) parts.pop_back();
-  for (const std::string& part : parts) {
-    if (trimmed(part).empty()) names.emplace_back();
-    for (const std::string& line : split(trimmed(part), '\n')) {
-      if (const std::string name = trimmed(line); !name.empty()) names.push_back(name);
-    }
-  }
-  return names;
-}
-
-}  // namespace
-
 Result<std::vector<std::string>> resource_names(const std::string& text) {
   if (text.size() > kLongestList) {
     return bad("the list has " + std::to_string(text.size()) + " bytes, more than 1024; give shorter names, or use " +
@@ -194,9 +190,8 @@ Result<std::vector<std::string>> resource_names(const std::string& text) {
 Result<const lock::Convention*> convention(const std::string& text) {
   if (text == "none") return nullptr;
   if (const lock::Convention* found = lock::find_convention(text)) return found;
-  std::string known;
-  for (const lock::Convention& one : lock::conventions()) known += std::string(one.preset) + ", ";
-  return bad(in_quotes(text) + " is none of " + known + "and none");
+  return bad(in_quotes(text) + " is none of " + joined(lock::conventions(), ", ", &lock::Convention::preset) +
+             ", and none");
 }
 
 Result<std::string> key_form(const std::string& text) {

@@ -109,9 +109,7 @@ redis::PasswordSource one_at_a_time(redis::PasswordSource source) {
             std::unique_lock guard(shared->mutex, std::defer_lock);
             const auto asking = shared->asking;  // released before `guard` unlocks
             while (!guard.try_lock()) {
-              if (wait_for(-1, 0, until.at_most(10ms)) == WaitEnd::interrupted) {
-                return fail(Error::Code::interrupted, "interrupted");
-              }
+              if (wait_for(-1, 0, until.at_most(10ms)) == WaitEnd::interrupted) return interrupted();
               if (until.over()) return fail(Error::Code::unavailable, "the password command did not end in time");
             }
             const auto others_wait = [&] { return asking.use_count() > 2; };
@@ -171,9 +169,7 @@ class Silence {
 // A terminal in this mode returns whole lines.
 Result<std::size_t> read_line(int terminal, std::span<char> line, int interrupt) {
   for (;;) {
-    if (wait_for(terminal, POLLIN, {TimePoint::max(), interrupt}) == WaitEnd::interrupted) {
-      return fail(Error::Code::interrupted, "interrupted");
-    }
+    if (wait_for(terminal, POLLIN, {TimePoint::max(), interrupt}) == WaitEnd::interrupted) return interrupted();
     const ssize_t got = read(terminal, line.data(), line.size());
     if (got >= 0) return without_newline({line.data(), static_cast<std::size_t>(got)}).size();
     if (errno != EINTR && errno != EAGAIN) return no_terminal();

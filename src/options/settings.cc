@@ -207,17 +207,16 @@ class SettingsLoader : public Settings {
   }
 
   static std::unexpected<Error> no_such_profile(const Setting& said, std::span<const SettingsFile> files) {
-    std::string read, known;
+    std::string read;
     std::set<std::string_view> names;
     for (const SettingsFile& file : files) {
       read += (read.empty() ? " in " : " or ") + escaped(file.path);
       names.insert(file.content.profiles.begin(), file.content.profiles.end());
     }
-    for (const std::string_view name : names) known.append(known.empty() ? "" : ", ").append(name);
     return fail(Error::Code::config,
                 said.source.text() + ": there is no profile " + in_quotes(said.text) +
                     (files.empty() ? ", because there is no configuration file" : read) + "; " +
-                    (known.empty() ? "write its settings below [profile.NAME]" : "there are: " + known));
+                    (names.empty() ? "write its settings below [profile.NAME]" : "there are: " + joined(names, ", ")));
   }
 
   int rank_ = 0;  // of the source being read

@@ -271,12 +271,8 @@ std::string without_domain(const std::string& user_and_host) {
 }
 
 std::string slots_text(const lock::Slots& slots) {
-  std::string text;
-  for (std::size_t i = 0; i < slots.numbers.size(); ++i) {
-    text += (i == 0 ? "" : ", ") +
-            (slots.resources.empty() ? std::to_string(slots.numbers[i]) : escaped(slots.resources[i], 100));
-  }
-  return text;
+  if (slots.resources.empty()) return joined(slots.numbers, ", ", [](int number) { return std::to_string(number); });
+  return joined(slots.resources, ", ", [](const std::string& resource) { return escaped(resource, 100); });
 }
 
 std::string held_by(const lock::HolderView& holding, long long holders) {

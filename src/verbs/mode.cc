@@ -91,9 +91,7 @@ Slots Slots::read(std::string_view numbers, const std::vector<std::string>& name
 }
 
 std::string Slots::number_text() const {
-  std::string text;
-  for (const int number : numbers) text += (text.empty() ? "" : " ") + std::to_string(number);
-  return text;
+  return joined(numbers, " ", [](int number) { return std::to_string(number); });
 }
 
 std::string Slots::resource_text() const { return joined(resources, " "); }

@@ -217,9 +217,7 @@ std::string AncestorLocks::display_without(const LockName& name) const {
   std::set<LockName> others;
   for (const auto& [owner, held] : locks_) others.insert(held);
   others.erase(name);
-  std::string all;
-  for (const LockName& other : others) all += (all.empty() ? "" : ", ") + other.display();
-  return all;
+  return joined(others, ", ", &LockName::display);
 }
 
 AncestorLocks AncestorLocks::with(const LockName& name, const OwnerId& owner) const {

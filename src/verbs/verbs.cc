@@ -20,9 +20,7 @@ milliseconds remembered_for(const Until& until) {
 }  // namespace
 
 std::string display(std::span<const Hold> holds) {
-  std::string text;
-  for (const Hold& hold : holds) text += (text.empty() ? "" : ", ") + hold.name().display();
-  return text;
+  return joined(holds, ", ", [](const Hold& hold) { return hold.name().display(); });
 }
 
 TimePoint oldest(std::span<const Hold> holds) { return std::ranges::min(holds, {}, &Hold::sent).sent; }
