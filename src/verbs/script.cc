@@ -25,10 +25,6 @@ bool wants_the_whole(const Error& error) {
 
 std::string text_of(milliseconds time) { return std::to_string(time.count()); }
 
-Call begin_call(redis::Client& client, Verb verb, const Lock& lock, const std::string& owner, const Until& until) {
-  return Call(verb, lock, owner, client.sharded(lock.name.text(), until));
-}
-
 // The wake-up of other programs' waiters, which only string locks have. In a cluster, a script cannot reach a list in
 // another slot. Its key is not declared, because a user without the right to it must be able to release.
 void add_wakeup(PackedMap& request, const redis::Client& client, const Lock& lock) {
@@ -95,7 +91,7 @@ std::vector<std::string> about(const AcquireRequest& request) {
 
 }  // namespace
 
-Call::Call(Verb verb, const Lock& lock, const std::string& owner, bool sharded)
+Call::Call(redis::Client& client, Verb verb, const Lock& lock, const std::string& owner, const Until& until)
     : verb_(kVerbs[static_cast<int>(verb)]) {
   const LockName& name = lock.name;
   for (const std::string& key :
@@ -106,7 +102,7 @@ Call::Call(Verb verb, const Lock& lock, const std::string& owner, bool sharded)
   if (lock.layout == Layout::read_write) key(name.reader_key(owner));
   request.add(f::layout, kLayouts[static_cast<int>(lock.layout)]);
   if (!owner.empty()) request.add(f::owner, owner);
-  request.flag(f::sharded, sharded);
+  request.flag(f::sharded, client.sharded(name.text(), until));
 }
 
 Call& Call::key(std::string key) {
@@ -142,7 +138,7 @@ std::string shortened(const std::string& text) { return text.substr(0, kLongestF
 
 Call acquire_call(redis::Client& client, const AcquireRequest& request, const GuardRequest& guard, const Until& until) {
   const Lock lock = request.lock();
-  Call call = begin_call(client, Verb::acquire, lock, request.owner.text(), until);
+  Call call(client, Verb::acquire, lock, request.owner.text(), until);
   if (request.heir && !lock.has_one_holder()) {
     call.key(lock.description_key(request.heir->text()));
     if (lock.layout == Layout::read_write) call.key(lock.name.reader_key(request.heir->text()));
@@ -173,7 +169,7 @@ std::vector<Call> renew_calls(redis::Client& client, std::span<const Hold> holds
   const GuardRequest asked = guard_request(client, guard);
   std::vector<Call> calls;
   for (const Hold& hold : holds) {
-    calls.push_back(begin_call(client, Verb::renew, hold.lock, hold.owner.text(), until));
+    calls.emplace_back(client, Verb::renew, hold.lock, hold.owner.text(), until);
     calls.back().guarded(asked, false).request.add(f::lease, text_of(lease));
     calls.back().request.flag(f::granted, lease > 0ms && hold.lease >= lease && !hold.in_history);
   }
@@ -182,7 +178,7 @@ std::vector<Call> renew_calls(redis::Client& client, std::span<const Hold> holds
 
 Call release_call(redis::Client& client, const ReleaseRequest& request, const std::string& id, milliseconds remember,
                   const Until& until) {
-  Call call = begin_call(client, Verb::release, request.lock, request.owner.text(), until);
+  Call call(client, Verb::release, request.lock, request.owner.text(), until);
   call.key(request.lock.name.hold_key_prefix() + id + ":released");
   call.request.add(f::hold, request.hold_id).add(f::keep, text_of(request.keep));
   call.request.add(f::id, id).add(f::remember, text_of(remember));
@@ -193,7 +189,7 @@ Call release_call(redis::Client& client, const ReleaseRequest& request, const st
 
 Call force_unlock_call(redis::Client& client, const Lock& lock, const HolderView& shown, const std::string& by,
                        const HistoryNote* note, const Until& until) {
-  Call call = begin_call(client, Verb::force_unlock, lock, shown.owner, until);
+  Call call(client, Verb::force_unlock, lock, shown.owner, until);
   call.request.add(f::begun, shown.begun).add(f::count, shown.holds).add(f::by, by);
   add_wakeup(call.request, client, lock);
   if (note) add_note(call.request, *note);
@@ -201,22 +197,13 @@ Call force_unlock_call(redis::Client& client, const Lock& lock, const HolderView
 }
 
 Call raise_call(redis::Client& client, const Hold& hold, const Until& until) {
-  Call call = begin_call(client, Verb::raise, hold.lock, hold.owner.text(), until);
+  Call call(client, Verb::raise, hold.lock, hold.owner.text(), until);
   call.request.add(f::token, hold.token);
   return call;
 }
 
 Call inspect_call(redis::Client& client, const Lock& lock, const Until& until) {
-  return begin_call(client, Verb::inspect, lock, "", until);
-}
-
-Result<long long> publish_request_to_stop(redis::Client& client, const LockName& name, const OwnerId& owner,
-                                          const std::string& by, const Until& until) {
-  const std::string channel = name.control_channel(), message = owner.text() + "\n" + by;
-  const bool sharded = client.sharded(channel, until);
-  const auto heard = RLOCK_TRY(client.insist({sharded ? "SPUBLISH" : "PUBLISH", channel, message}, until)).as_number();
-  if (!heard) return client.unexpected_reply("PUBLISH");
-  return *heard;
+  return Call(client, Verb::inspect, lock, "", until);
 }
 
 Result<redis::Reply> send(redis::Client& client, const Call& call, Attempts attempts, const Until& until) {
@@ -263,8 +250,6 @@ std::vector<Result<redis::Reply>> send_all(redis::Client& client, std::span<cons
 namespace {
 
 using redis::Reply;
-
-constexpr std::size_t kLongestText = 512;
 
 std::unexpected<Error> unexpected_reply(std::string_view script) {
   return fail(Error::Code::protocol,
@@ -450,9 +435,9 @@ std::optional<PastSuccess> read_success(const std::string& key, std::string_view
   if (!start || !until || !at) return {};
   PastSuccess success{.key = key, .start = *start, .until = *until, .at = *at};
   success.who.pid = static_cast<long>(pid.value_or(0));
-  success.who.user = cut('\n').text.substr(0, kLongestText);
-  success.who.host = cut('\n').text.substr(0, kLongestText);
-  success.who.command = record.substr(0, kLongestText);
+  success.who.user = shortened(cut('\n').text);
+  success.who.host = shortened(cut('\n').text);
+  success.who.command = record.substr(0, kLongestField);
   return success;
 }
 

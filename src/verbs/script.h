@@ -21,8 +21,8 @@ enum class Attempts { one, until_deadline };
 class Call {
  public:
   // With the keys and fields that every request has (lua/01_request.lua). `owner`: whose keys the script may touch; ""
-  // for none. `sharded`: see Client::sharded().
-  Call(Verb verb, const Lock& lock, const std::string& owner, bool sharded);
+  // for none. `until`: as in Client::sharded().
+  Call(redis::Client& client, Verb verb, const Lock& lock, const std::string& owner, const Until& until);
 
   // One of the verb's own keys.
   Call& key(std::string key);
@@ -59,10 +59,6 @@ Call force_unlock_call(redis::Client& client, const Lock& lock, const HolderView
                        const HistoryNote* note, const Until& until);
 Call raise_call(redis::Client& client, const Hold& hold, const Until& until);
 Call inspect_call(redis::Client& client, const Lock& lock, const Until& until);
-
-// As Verbs::ask_to_stop.
-Result<long long> publish_request_to_stop(redis::Client& client, const LockName& name, const OwnerId& owner,
-                                          const std::string& by, const Until& until);
 
 // One reply. Errors: those of redis::Client::call and insist; a server that refuses scripts is not asked again on the
 // same connection.

@@ -12,11 +12,6 @@ using redis::Reply;
 // Short, because the caller may have more locks to release; waiters and newcomers do the rest.
 constexpr milliseconds kGoOn = 300ms;
 
-// How long the server remembers that it has executed a release: as long as that may be sent again, up to an hour.
-milliseconds remembered_for(const Until& until) {
-  return std::min<milliseconds>(rlock::until(until.deadline) + 1s, 1h);
-}
-
 }  // namespace
 
 std::string display(std::span<const Hold> holds) {
@@ -187,7 +182,9 @@ Result<Released> ByScripts::release_by(const Call& call, const Until& until) {
 
 Result<Released> ByScripts::release(const ReleaseRequest& request, const Until& until) {
   const std::string unsure = request.lease > 0ms ? follow_master(until) : "";
-  const Call call = release_call(client_, request, random_uuid(), remembered_for(until), until);
+  // As long as it may be sent again.
+  const auto remember = std::min<milliseconds>(rlock::until(until.deadline) + 1s, 1h);
+  const Call call = release_call(client_, request, random_uuid(), remember, until);
   Released released = RLOCK_TRY(release_by(call, until));
   if (released.unfinished) go_on(request.lock, until.at_most(kGoOn));
   if (!unsure.empty()) {
@@ -203,6 +200,15 @@ Result<Released> ByScripts::force_unlock(const Lock& lock, const HolderView& sho
   Released released = RLOCK_TRY(release_by(call, until));
   if (released.unfinished) go_on(lock, until);
   return released;
+}
+
+Result<long long> ByScripts::ask_to_stop(const LockName& name, const OwnerId& owner, const std::string& by,
+                                         const Until& until) {
+  const std::string channel = name.control_channel(), message = owner.text() + "\n" + by;
+  const bool sharded = client_.sharded(channel, until);
+  const auto heard = RLOCK_TRY(client_.insist({sharded ? "SPUBLISH" : "PUBLISH", channel, message}, until)).as_number();
+  if (!heard) return client_.unexpected_reply("PUBLISH");
+  return *heard;
 }
 
 Result<bool> ByScripts::raise(std::span<const Hold> holds, const Until& until) {

@@ -91,9 +91,7 @@ class ByScripts final : public Verbs {
   Result<Released> force_unlock(const Lock& lock, const HolderView& shown, const std::string& by, const Until& until,
                                 const HistoryNote* note) override;
   Result<long long> ask_to_stop(const LockName& name, const OwnerId& owner, const std::string& by,
-                                const Until& until) override {
-    return publish_request_to_stop(client_, name, owner, by, until);
-  }
+                                const Until& until) override;
   Result<Status> inspect(const LockName& name, const Until& until, Look look) override;
 
   // Looks at each name as a plain lock, all in one exchange.
