@@ -54,11 +54,9 @@ struct Taken {
 // One server: takes them one after another, waits for those that are held (see acquire_or_wait), and renews what it has
 // every WaitPolicy::renew_every. They share one time limit. If one is not granted, or the call ends with an error, the
 // others are released. If one is lost while waiting for another, all are given back, and it starts again; if another
-// process asks for one (see ask_to_stop), it is over. So it is if the process or its ancestors (HolderInfo::within)
-// hold a lock for which another job waits while it holds the one that this one waits for, and so on in a circle, and
-// this is the job that has to give up (lock/deadlock.h). Programs that take locks in the same order never wait in a
-// circle (Havender 1968, "Avoiding deadlock in multitasking systems"), so the requests must be in the order of their
-// names.
+// process asks for one (see ask_to_stop), or this is the job that has to give up in a deadlock (lock/deadlock.h), it is
+// over. Programs that take locks in the same order never wait in a circle (Havender 1968, "Avoiding deadlock in
+// multitasking systems"), so the requests must be in the order of their names.
 //
 // A quorum: asks for all names, one after another. If a majority does not grant one of them within the validity of the
 // first, all are given back on all servers, even on those that have not answered. Another attempt under a new owner id
@@ -78,12 +76,8 @@ using OnHeld = std::function<Result<void>(const Acquired&)>;
 
 // Takes the lock, and waits if it is held.
 //
-// A waiter listens on a channel of its own, and joins the queue of the lock (lua/08_queue.lua): a release gives the
-// lock to the first waiter. The first waiter also listens on the lock's channel, for releases by other programs. But
-// messages can be lost, and a lease that ends sends none. So the first waiter looks when the holder's lease ends, and
-// at least every five seconds, as does the second one, because the first may have died. The others look every 10 to 35
-// seconds, which also shows that they are alive, or some seconds after the holder's lease should have ended. A user
-// without the right to listen cannot join the queue, and looks every five seconds.
+// docs/architecture.md, section 5, says how a waiter hears of a release, and when it looks by itself. A user without
+// the right to listen cannot join the queue, and looks every five seconds.
 //
 // A program that has taken a string with SET NX publishes nothing. While it holds the lock, the first waiter asks for
 // the key's TTL after 5 ms, and then after twice as long each time, up to 200 ms, but no later than its end. A string

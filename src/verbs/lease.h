@@ -1,13 +1,10 @@
 // SPDX-License-Identifier: MIT
 // When a lease has to be renewed, and when everything that runs under it must be dead. Pure arithmetic.
 //
-// Let s be the time just before the last successful acquire or renewal was sent. No matter how late its reply came, the
-// server cannot free the lock before s + lease on its own clock. The rates of our clock and the server's may differ by
-// 1 % (NTP slews by at most 0.05 %, chrony by more), the server's may step forward by 500 ms, and a guard gets 1 s to
-// be scheduled and to see SIGKILL take effect (912 ms were measured for a process of 10 GiB). So everything must have
-// been killed at
+// Let s be the time just before the last successful acquire or renewal was sent. Everything must have been killed at
 //     s + lease · 0.99 - 500 ms - 1 s
-// This is Redlock's validity time (Redis documentation, "Distributed Locks with Redis") with its drift spelled out.
+// docs/architecture.md, section 2, says why. This is Redlock's validity time (Redis documentation, "Distributed Locks
+// with Redis") with its drift spelled out.
 #pragma once
 
 #include "base/clock.h"
