@@ -20,6 +20,21 @@ milliseconds time_in(const Reply& reply) {
   return milliseconds(std::clamp(reply.as_number().value_or(0), 0LL, most));
 }
 
+Result<std::string> present_life(redis::Client& client, const Until& until) {
+  const Reply info = RLOCK_TRY(client.call({"INFO"}, until));
+  const auto recorded = client.call({"HGET", lua::kEpoch, "life"}, until);
+  std::string life = life_of(client, info, recorded ? recorded->as_text() : "");
+  if (life.empty()) return client.unexpected_reply("INFO");
+  return life;
+}
+
+constexpr std::string_view kMark = "asked";
+
+// Writes the fields if the record still has the mark.
+constexpr std::string_view kAccept =
+    "if redis.call('hget', KEYS[1], ARGV[1]) ~= ARGV[2] then return 0 end "
+    "redis.call('hdel', KEYS[1], ARGV[1]) redis.call('hset', KEYS[1], unpack(ARGV, 3)) return 1";
+
 }  // namespace
 
 std::string life_said_by(const redis::ServerInfo& server) {
@@ -76,25 +91,6 @@ Result<std::optional<Epoch>> read_epoch(redis::Client& client, const Until& unti
   }
   return epoch;
 }
-
-namespace {
-
-Result<std::string> present_life(redis::Client& client, const Until& until) {
-  const Reply info = RLOCK_TRY(client.call({"INFO"}, until));
-  const auto recorded = client.call({"HGET", lua::kEpoch, "life"}, until);
-  std::string life = life_of(client, info, recorded ? recorded->as_text() : "");
-  if (life.empty()) return client.unexpected_reply("INFO");
-  return life;
-}
-
-constexpr std::string_view kMark = "asked";
-
-// Writes the fields if the record still has the mark.
-constexpr std::string_view kAccept =
-    "if redis.call('hget', KEYS[1], ARGV[1]) ~= ARGV[2] then return 0 end "
-    "redis.call('hdel', KEYS[1], ARGV[1]) redis.call('hset', KEYS[1], unpack(ARGV, 3)) return 1";
-
-}  // namespace
 
 Result<EpochToAccept> mark_epoch(redis::Client& client, const Until& until) {
   EpochToAccept shown{.life = RLOCK_TRY(present_life(client, until)), .mark = random_uuid()};

@@ -4,7 +4,8 @@
 namespace rlock::lock {
 namespace {
 
-constexpr long long kMostAhead = 1'000'000;                        // products stay far below the largest number
+constexpr std::size_t kFewest = 5;
+constexpr long long kMostAhead = 1'000'000;  // products stay far below the largest number
 
 // The span that `percent` of them do not exceed. REQUIRES: sorted, and not empty.
 milliseconds quantile(std::span<const milliseconds> sorted, std::size_t percent) {
@@ -24,7 +25,7 @@ std::optional<milliseconds> rest_of(const HolderView& holder, std::span<const mi
 
 std::optional<Forecast> forecast(const HolderView& holder, const std::optional<long long>& ahead, long long slots,
                                  int taken) {
-  if (holder.lasted.size() < Forecast::kFewest || !holder.mode.empty()) return {};
+  if (holder.lasted.size() < kFewest || !holder.mode.empty()) return {};
   std::vector<milliseconds> sorted = holder.lasted;
   std::ranges::sort(sorted);
   Forecast result{.holds = sorted.size(), .median = quantile(sorted, 50), .p90 = quantile(sorted, 90)};

@@ -8,12 +8,10 @@ namespace rlock::lock {
 
 // Judged by how long the last holds of the lock lasted.
 struct Forecast {
-  std::size_t holds = 0;             // how many it is based on, at least kFewest
+  std::size_t holds = 0;             // how many it is based on, at least five
   milliseconds median{}, p90{};      // of these
   std::optional<milliseconds> wait;  // none: unknown
   bool longer = false;               // the present hold already lasts longer than all of these
-
-  static constexpr std::size_t kFewest = 5;
 };
 
 // The forecast for a waiter that wants `taken` of `slots`, behind `holder` and `ahead` other waiters (none: unknown),

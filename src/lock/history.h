@@ -8,8 +8,8 @@
 #include <functional>
 #include <map>
 
-#include "redis/reply.h"
 #include "lock/forecast.h"
+#include "redis/reply.h"
 
 namespace rlock::lock {
 
@@ -73,8 +73,6 @@ PastHold past_of(const Status& status, const OwnerId& owner);
 
 // For the release by a job that has ended.
 HistoryNote note_of(const PastHold& hold);
-// For a job that did not get the lock.
-inline HistoryNote note_of_skip() { return {"skips", {}}; }
 
 // The word for an outcome, on the wire and in JSON.
 std::string_view word(PastHold::Outcome outcome);

@@ -16,13 +16,6 @@ std::size_t size_of(const LockName& name) {
   return sizeof name + 6 * sizeof(void*) + heap_of(name.text()) + heap_of(name.given());
 }
 
-std::optional<LockName> name_in(std::span<const Companion> companions, std::string_view key) {
-  for (const Companion& one : companions) {
-    if (auto name = LockName::of_companion(one, key)) return name;
-  }
-  return {};
-}
-
 // The common prefix of their words, because a pattern cannot have alternatives.
 std::string pattern_of(std::span<const Companion> companions) {
   std::string start = std::string(companions.front().word) + ":";
@@ -41,7 +34,9 @@ Result<void> add_names(const Reading& on, redis::Client& client, std::span<const
     cursor = reply.at(0).as_text();
     if (cursor.empty()) return client.unexpected_reply("SCAN");
     for (const redis::Reply& key : reply.at(1).elements) {
-      if (auto name = name_in(companions, key.as_text())) names.add(std::move(*name));
+      for (const Companion& one : companions) {
+        if (auto name = LockName::of_companion(one, key.as_text())) names.add(*std::move(name));
+      }
     }
     RLOCK_TRY(within_list_limits(0, on.end));
   } while (cursor != "0");
@@ -100,6 +95,49 @@ bool has_keys(redis::Client& client, const LockName& name, const Until& until) {
   const redis::Words command(words.begin(), words.end());
   const auto reply = client.insist(command, until);
   return !reply || reply->as_number() != 0;
+}
+
+Result<Listing> inspect_quorum(Quorum& quorum, milliseconds exchange, const Until& until,
+                               const std::set<LockName>& also) {
+  const auto look = [&](Member& member, const Until& end) {
+    // The verdicts have the holders of each server once more.
+    return inspect_one_server(member.client, std::min(exchange, rlock::until(end.deadline)), {}, also,
+                              kLongestList / (2 * quorum.size()));
+  };
+  const auto lists = quorum.ask_each<Listing>(look, exchange, until, all_answer<Listing>);
+  RLOCK_TRY(quorum.expect_majority(lists, true));
+  std::set<LockName> names;
+  Listing all;
+  for (const auto& list : lists) {
+    if (!list) continue;
+    // A verdict on a lock that is free does not count waiters.
+    for (const Status& status : list->locks) {
+      if (status.state != Status::State::free || also.contains(status.name())) names.insert(status.name());
+    }
+    all.refused.insert(list->refused.begin(), list->refused.end());
+    if (list->left_out.number > all.left_out.number) all.left_out = list->left_out;
+  }
+  for (const LockName& name : names) {
+    Answers<Status> answers;
+    bool left_out = false;
+    for (const auto& list : lists) {
+      if (!list) {
+        answers.push_back(std::unexpected(list.error()));
+        continue;
+      }
+      const auto found = std::ranges::lower_bound(list->locks, name, {}, &Status::name);
+      const bool there = found != list->locks.end() && found->name() == name;
+      left_out = left_out || (!there && list->left_out.number > 0);  // or free: nobody knows
+      answers.push_back(there ? *found : Status{.lock = {name}});
+    }
+    all.refused.erase(name);
+    if (left_out) {
+      leave_out(all.left_out, prefix_of(name), 1);
+      continue;
+    }
+    all.locks.push_back(quorum.merged(name, answers));
+  }
+  return all;
 }
 
 }  // namespace
@@ -227,53 +265,6 @@ Result<Listing> inspect_one_server(redis::Client& client, milliseconds exchange,
   std::ranges::sort(all.locks, {}, &Status::name);
   return all;
 }
-
-namespace {
-
-Result<Listing> inspect_quorum(Quorum& quorum, milliseconds exchange, const Until& until,
-                               const std::set<LockName>& also) {
-  const auto look = [&](Member& member, const Until& end) {
-    // The verdicts have the holders of each server once more.
-    return inspect_one_server(member.client, std::min(exchange, rlock::until(end.deadline)), {}, also,
-                              kLongestList / (2 * quorum.size()));
-  };
-  const auto lists = quorum.ask_each<Listing>(look, exchange, until, all_answer<Listing>);
-  RLOCK_TRY(quorum.expect_majority(lists, true));
-  std::set<LockName> names;
-  Listing all;
-  for (const auto& list : lists) {
-    if (!list) continue;
-    // A verdict on a lock that is free does not count waiters.
-    for (const Status& status : list->locks) {
-      if (status.state != Status::State::free || also.contains(status.name())) names.insert(status.name());
-    }
-    all.refused.insert(list->refused.begin(), list->refused.end());
-    if (list->left_out.number > all.left_out.number) all.left_out = list->left_out;
-  }
-  for (const LockName& name : names) {
-    Answers<Status> answers;
-    bool left_out = false;
-    for (const auto& list : lists) {
-      if (!list) {
-        answers.push_back(std::unexpected(list.error()));
-        continue;
-      }
-      const auto found = std::ranges::lower_bound(list->locks, name, {}, &Status::name);
-      const bool there = found != list->locks.end() && found->name() == name;
-      left_out = left_out || (!there && list->left_out.number > 0);  // or free: nobody knows
-      answers.push_back(there ? *found : Status{.lock = {name}});
-    }
-    all.refused.erase(name);
-    if (left_out) {
-      leave_out(all.left_out, prefix_of(name), 1);
-      continue;
-    }
-    all.locks.push_back(quorum.merged(name, answers));
-  }
-  return all;
-}
-
-}  // namespace
 
 Result<Listing> inspect_all(Servers& servers, milliseconds exchange, const Until& until,
                             const std::set<LockName>& also) {

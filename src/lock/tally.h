@@ -22,10 +22,8 @@ struct Ballot {
   // Enough have said yes, or no; further votes cannot change that.
   bool carried() const { return yes >= majority_of(voters); }
   bool rejected() const { return no >= majority_of(voters); }
-  // The servers that may still say yes would be enough.
-  bool may_carry() const { return no + none + majority_of(voters) <= voters; }
-  // It is carried, or can no longer be.
-  bool is_settled() const { return carried() || !may_carry(); }
+  // It is carried, or can no longer be, because too few servers may still say yes.
+  bool is_settled() const { return carried() || no + none + majority_of(voters) > voters; }
 };
 
 template <class Answer>

@@ -26,7 +26,8 @@ class Waiter {
       } else if (auto fine = on_held_(*acquired); !fine) {
         acquired = std::unexpected(std::move(fine).error());
       }
-    } else if (!acquired && may_return(acquired.error())) {
+    } else if (!acquired && acquired.error().code == Error::Code::unavailable && policy_.limit && !end_.over()) {
+      // The user's limit applies to waiting for the server, too.
       queued_ = acquired.error().maybe_executed;
       warn_unreachable(acquired.error(), end_.deadline);
       acquired = wait();
@@ -193,11 +194,6 @@ class Waiter {
   Result<std::optional<Event>> poll() {
     const auto reply = client_.call({"PTTL", request_.name.text()}, policy_.next());
     return Event{.kind = Event::Kind::polled, .ttl = reply ? reply->as_number() : std::nullopt};
-  }
-
-  // The user's limit applies to waiting for the server, too.
-  bool may_return(const Error& error) const {
-    return error.code == Error::Code::unavailable && policy_.limit && !end_.over();
   }
 
   // Once for each outage, so that the user does not take this for a wait for the holder.

@@ -5,9 +5,9 @@
 #include <cstdlib>
 
 #include "base/log.h"
+#include "lock/rights.h"
 #include "options/option_values.h"
 #include "options/parse.h"
-#include "lock/rights.h"
 
 namespace rlock::cli {
 namespace {
@@ -64,12 +64,6 @@ bool is_shell_text(const std::string& word) {
   return word.find_first_of(" \t\n;|&<>()$`") != word.npos && access(word.c_str(), F_OK) != 0;
 }
 
-Result<std::vector<std::string>> shell_command(const std::string& text) {
-  if (text.empty()) return usage("--command: the text is empty");
-  const char* shell = std::getenv("SHELL");
-  return std::vector<std::string>{shell && *shell ? shell : "/bin/sh", "-c", text};
-}
-
 Result<std::vector<std::string>> command_in(const Parsed& parsed) {
   const std::string* text = parsed.text_of(*parsed.subcommand->command);
   if (parsed.names.empty()) return name_is_missing(parsed);
@@ -85,7 +79,11 @@ Result<std::vector<std::string>> command_in(const Parsed& parsed) {
                  " follows -c TEXT: put names before -c, and arguments of the command into TEXT");
   }
   if (text && parsed.command) return contradiction("--command", "a command after --");
-  if (text) return shell_command(*text);
+  if (text) {
+    if (text->empty()) return usage("--command: the text is empty");
+    const char* shell = std::getenv("SHELL");
+    return std::vector<std::string>{shell && *shell ? shell : "/bin/sh", "-c", *text};
+  }
   if (!parsed.command || parsed.command->empty()) {
     return usage("a command is missing: " + line + " -- COMMAND [ARG...]");
   }

@@ -22,8 +22,6 @@ std::string signal_text(int signal) {
   return found != std::end(kSignals) ? found->second : "signal " + std::to_string(signal);
 }
 
-std::string once_text(const PastHold& hold) { return hold.once.empty() ? "" : " (" + escaped(hold.once, 60) + ")"; }
-
 std::string end_text(const PastHold& hold) {
   if (hold.end == "exited") return hold.value ? (*hold.value == 0 ? "ok" : "exit " + std::to_string(*hold.value)) : "?";
   if (hold.end == "signalled") return hold.value ? signal_text(*hold.value) : "signal";
@@ -46,7 +44,8 @@ std::string result_text(const PastHold& hold) {
   }
   if (hold.expired()) return "lease ran out";
   if (hold.lost()) return "lost" + why;
-  return end_text(hold) + once_text(hold) + (hold.leftovers.empty() ? "" : "; left " + escaped(hold.leftovers, 200));
+  return end_text(hold) + (hold.once.empty() ? "" : " (" + escaped(hold.once, 60) + ")") +
+         (hold.leftovers.empty() ? "" : "; left " + escaped(hold.leftovers, 200));
 }
 
 // "alice@ci-7"; "-" if unknown.
@@ -83,12 +82,10 @@ Result<void> HistoryTable::add(const PastHold& hold) {
                    hold.who.pid > 0 ? std::to_string(hold.who.pid) : "-",
                    escaped(hold.who.command, 60),
                    escaped(hold.who.reason, 80)});
-  return rows_.size() < kTogether ? Result<void>{} : print_rows();
+  return rows_.size() < kTogether ? Result<void>{} : end();
 }
 
-Result<void> HistoryTable::end() { return print_rows(); }
-
-Result<void> HistoryTable::print_rows() {
+Result<void> HistoryTable::end() {
   if (widths_.empty()) {
     Row heading;
     for (const char* word : {"ENDED", "NAME", "HELD", "WAITED", "RESULT", "HOLDER", "PID", "COMMAND", "REASON"}) {

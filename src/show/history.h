@@ -15,12 +15,10 @@ class HistoryTable {
       : screen_(screen), zone_(zone), print_(std::move(print)) {}
 
   Result<void> add(const lock::PastHold& hold);
-  // REQUIRES: called once, at the end.
+  // Prints what add() has not printed yet, and at first the heading.
   Result<void> end();
 
  private:
-  Result<void> print_rows();
-
   const Screen screen_;
   const Zone zone_;
   std::function<Result<void>(std::string_view)> print_;

@@ -220,11 +220,6 @@ Style style_of(const Status& status) {
   return Style::bad;
 }
 
-std::string holder_cell(const lock::HolderView& holder, long long holders) {
-  return (holder.described ? user_and_host(holder.who) : escaped(holder.owner, 60)) +
-         (holders > 1 ? " +" + std::to_string(holders - 1) : "");
-}
-
 Row cells_of(const Status& status) {
   Row row = {status.name().display(), {state_text(status), style_of(status)}};
   if (status.state == Status::State::other_kind) row.push_back(status.other_kind.text());
@@ -235,7 +230,8 @@ Row cells_of(const Status& status) {
   const std::string expires = is_renewed(holder)  ? "renewed"
                               : holder.expires_in ? rough_duration(*holder.expires_in)
                                                   : "never";
-  row.push_back(holder_cell(holder, status.number));
+  row.push_back((holder.described ? user_and_host(holder.who) : escaped(holder.owner, 60)) +
+                (status.number > 1 ? " +" + std::to_string(status.number - 1) : ""));
   const Row rest = holder.described ? Row{holder.who.ended ? "-" : std::to_string(holder.who.pid),
                                           holder.held_for ? rough_duration(*holder.held_for) : "-",
                                           expires,

@@ -10,11 +10,6 @@
 #include "base/text.h"
 
 namespace rlock::cli {
-namespace {
-
-constexpr std::string_view kCodes[] = {"", "1", "32", "33", "31"};  // by Style
-
-}  // namespace
 
 Screen Screen::of_output() {
   Screen screen;
@@ -30,6 +25,7 @@ Screen Screen::of_output() {
 }
 
 std::string styled(std::string_view text, Style style, const Screen& screen) {
+  constexpr std::string_view kCodes[] = {"", "1", "32", "33", "31"};  // by Style
   if (!screen.colour || style == Style::none || text.empty()) return std::string(text);
   return "\033[" + std::string(kCodes[static_cast<int>(style)]) + "m" + std::string(text) + "\033[0m";
 }

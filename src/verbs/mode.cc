@@ -4,6 +4,22 @@
 #include <cctype>
 
 namespace rlock::lock {
+namespace {
+
+// A permit's id is the 32 hexadecimal digits at the start of an owner id of rlock (lua/06_semaphore.lua); "" for
+// other owners.
+std::string permit_of(const std::string& owner) {
+  std::string digits;
+  for (const char c : owner) {
+    if (digits.size() == 32) break;
+    if (c == '-') continue;
+    if (!std::isxdigit(static_cast<unsigned char>(c))) return "";
+    digits += static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+  }
+  return digits.size() == 32 ? digits : "";
+}
+
+}  // namespace
 
 std::string_view noun(Layout layout) {
   constexpr std::string_view kNouns[] = {"plain lock", "read-write lock", "semaphore", "string lock"};
@@ -42,23 +58,6 @@ Layout Mode::layout() const {
                                  Layout::string};
   return kLayouts[static_cast<int>(kind)];
 }
-
-namespace {
-
-// A permit's id is the 32 hexadecimal digits at the start of an owner id of rlock (lua/06_semaphore.lua); "" for
-// other owners.
-std::string permit_of(const std::string& owner) {
-  std::string digits;
-  for (const char c : owner) {
-    if (digits.size() == 32) break;
-    if (c == '-') continue;
-    if (!std::isxdigit(static_cast<unsigned char>(c))) return "";
-    digits += static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
-  }
-  return digits.size() == 32 ? digits : "";
-}
-
-}  // namespace
 
 std::string Lock::channel() const {
   switch (layout) {
