@@ -36,15 +36,6 @@ Result<void> print_holds(AcquireOptions::Output output, const std::vector<lock::
   return print(json ? holds_json(holds) : holds.front().owner.text() + "\n");
 }
 
-// Releases locks whose owner id could not be printed, because nobody else could release them.
-Error give_back(lock::Servers& servers, const std::vector<lock::Hold>& holds, milliseconds exchange, Error why) {
-  for (const lock::Hold& hold : holds) {
-    auto released = servers->release(hold, Until{}.at_most(exchange));
-    if (!released) log::error(released.error().message);
-  }
-  return why;
-}
-
 // A descriptor that is readable when one of these is.
 Result<UniqueFd> either_of(int one, int other) {
   UniqueFd either(epoll_create1(EPOLL_CLOEXEC));
@@ -54,10 +45,6 @@ Result<UniqueFd> either_of(int one, int other) {
       return std::unexpected(system_error("epoll"));
   }
   return either;
-}
-
-bool has_ended(const UniqueFd& process) {
-  return process && wait_for(process.get(), POLLIN, Until{}.at_most(0ms)) == WaitEnd::ready;
 }
 
 // Why no lock was acquired, as an exit status; the reason has been reported. None: it was.
@@ -84,9 +71,16 @@ Result<std::optional<int>> acquire(AcquireOptions& options, const lock::LeaseTim
                                 : Result<UniqueFd>();
   if (!options.for_pid) servers.complete(holds);
   auto told = keeper ? print_holds(options.output, holds, interrupt) : std::unexpected(keeper.error());
-  if (!told) return std::unexpected(give_back(servers, holds, options.timeout, std::move(told).error()));
-  if (options.for_pid) write_line(keeper->get(), "go");  // only after the output succeeded
-  return std::nullopt;
+  if (told) {
+    if (options.for_pid) write_line(keeper->get(), "go");
+    return std::nullopt;
+  }
+  // Nobody else could release locks whose owner id could not be printed.
+  for (const lock::Hold& hold : holds) {
+    const auto released = servers->release(hold, Until{}.at_most(options.timeout));
+    if (!released) log::error(released.error().message);
+  }
+  return std::unexpected(std::move(told).error());
 }
 
 // A shell that evaluates our output must not continue without the lock, even if -E 0 makes that a success.
@@ -112,7 +106,7 @@ Result<int> execute(AcquireOptions& options) {
   if (acquired && !*acquired) return kDone;
   if (acquired) return print_failure(options.output, **acquired);
   if (acquired.error().code != Error::Code::interrupted) return std::unexpected(acquired.error());
-  if (has_ended(watched)) {
+  if (watched && wait_for(watched.get(), POLLIN, Until{}.at_most(0ms)) == WaitEnd::ready) {
     return fail(Error::Code::usage, "--for-pid: process " + std::to_string(*options.for_pid) +
                                         " has ended, so no lock was acquired for it");
   }

@@ -314,15 +314,10 @@ Result<void> check_for_quorum(const lock::Mode& mode, const lock::WaitPolicy& po
   return {};
 }
 
-void warn_of_no_number(const lock::LockName& name) {
-  log::warning(name.display() + ": RLOCK_SLOT is empty, because the user has no right to the key " +
-               escaped(name.pool_key()) + " (rlock doctor --acl prints the rights), or it has more than 10000 fields");
-}
-
 // Adds one to the total of refused jobs.
 void count_skip(lock::Servers& servers, const lock::AcquireRequest& request, milliseconds exchange) {
   const lock::OwnerId nobody = lock::OwnerId::fresh();
-  const lock::HistoryNote note = lock::note_of_skip();
+  const lock::HistoryNote note{"skips", {}};
   const auto counted = servers->release(
       lock::ReleaseRequest{{request.name, request.mode.layout()}, nobody, nobody.first_hold(), {}, &note},
       Until{}.at_most(exchange));
@@ -399,7 +394,10 @@ Result<lock::Taken> acquire_and_report(lock::Servers& servers, const LockingOpti
     log::debug(hold.name().display() + ": granted after " + rough_duration(waited) + ", for " +
                    format_duration(hold.lease) + ", fencing token " + escaped(hold.token, 40),
                {"acquired", hold.name().text()});
-    if (hold.lock.layout == lock::Layout::semaphore && hold.slots.numbers.empty()) warn_of_no_number(hold.name());
+    if (hold.lock.layout != lock::Layout::semaphore || !hold.slots.numbers.empty()) continue;
+    log::warning(hold.name().display() + ": RLOCK_SLOT is empty, because the user has no right to the key " +
+                 escaped(hold.name().pool_key()) +
+                 " (rlock doctor --acl prints the rights), or it has more than 10000 fields");
   }
   if (acquired->holds.empty() && acquired->refusal.outcome != lock::Acquired::Outcome::succeeded) {
     const lock::AcquireRequest& request = requests[acquired->refused];

@@ -4,11 +4,11 @@
 #include "cli/server.h"
 #include "cli/server_checks.h"
 #include "lock/listing.h"
+#include "lock/rights.h"
 #include "redis/server_error.h"
 #include "show/json.h"
 #include "show/print.h"
 #include "show/terminal.h"
-#include "lock/rights.h"
 
 namespace rlock::cli {
 namespace {
@@ -121,14 +121,6 @@ Result<std::vector<Check>> examine(lock::Servers& servers, std::size_t i, const 
   return all;
 }
 
-// Checks that the addresses are different servers.
-Check check_quorum(const lock::Servers& servers) {
-  const auto fine = servers.quorum()->expect_independent();
-  const std::string number = std::to_string(servers.size());
-  if (fine) return {Verdict::ok, "quorum", number + " independent servers", ""};
-  return {Verdict::fail, "quorum", fine.error().message, "give addresses of independent servers"};
-}
-
 // A minority that does not answer is only a warning, because the others keep the locks.
 Result<std::vector<Check>> examine_quorum(lock::Servers& servers, const std::string& prefix, milliseconds exchange) {
   std::vector<Result<std::vector<Check>>> found;
@@ -146,7 +138,11 @@ Result<std::vector<Check>> examine_quorum(lock::Servers& servers, const std::str
                    enough ? "a majority answers and keeps the locks: repair this server before another one fails"
                           : "without a majority no lock is available: repair it"});
   }
-  all.push_back(check_quorum(servers));
+  if (const auto independent = servers.quorum()->expect_independent()) {
+    all.push_back({Verdict::ok, "quorum", std::to_string(servers.size()) + " independent servers", ""});
+  } else {
+    all.push_back({Verdict::fail, "quorum", independent.error().message, "give addresses of independent servers"});
+  }
   return all;
 }
 
@@ -172,15 +168,7 @@ std::string in_json(const std::vector<Check>& checks) {
   return objects_json(objects);
 }
 
-int status_of_all(const std::vector<Check>& checks) {
-  constexpr int statuses[] = {kDone, kWarned, kConfig};
-  return statuses[static_cast<std::size_t>(std::ranges::max(checks, {}, &Check::verdict).verdict)];
-}
-
-struct ToAccept {
-  redis::Client* client;
-  lock::EpochToAccept shown;
-};
+using ToAccept = std::pair<redis::Client*, lock::EpochToAccept>;
 
 // Shows the epochs of all servers. Returns those that hold somebody back. Those that do not answer: see `silent`.
 Result<std::vector<ToAccept>> servers_to_accept(lock::Servers& servers, milliseconds exchange,
@@ -202,7 +190,7 @@ Result<std::vector<ToAccept>> servers_to_accept(lock::Servers& servers, millisec
     if (holds_nobody_back) {
       lock::forget_mark(client, Until{}.at_most(exchange));
     } else {
-      found.push_back({&client, *shown});
+      found.emplace_back(&client, *shown);
     }
   }
   return found;
@@ -243,7 +231,9 @@ Result<int> execute(DoctorOptions& options) {
   if (options.accept_epoch) return accept_epochs(servers, options);
   const auto all = RLOCK_TRY(servers.size() > 1 ? examine_quorum(servers, options.prefix, options.timeout)
                                                 : examine(servers, 0, options.prefix, options.timeout));
-  return print(options.json ? in_json(all) : in_words(all), status_of_all(all));
+  constexpr int kStatuses[] = {kDone, kWarned, kConfig};
+  const Verdict worst = std::ranges::max(all, {}, &Check::verdict).verdict;
+  return print(options.json ? in_json(all) : in_words(all), kStatuses[static_cast<std::size_t>(worst)]);
 }
 
 }  // namespace rlock::cli

@@ -140,7 +140,9 @@ class TakenLock {
                       (wait > 0ms ? "; waiting for it" : "")));
       }
       const auto status = RLOCK_TRY(look());
-      std::erase_if(holders, [&](const lock::HolderView& one) { return !holds_still(status, one.owner); });
+      std::erase_if(holders, [&](const lock::HolderView& one) {
+        return status.state != lock::Status::State::held || (all_shown(status) && !find(status, one.owner));
+      });
       const char* const ended = heard && alone ? ": released\n" : ": the holder no longer has it\n";
       if (holders.empty()) return print(shown_ + ended, kDone);
       for (const lock::HolderView& one : holders) {
@@ -174,10 +176,6 @@ class TakenLock {
       heard |= RLOCK_TRY(servers_->ask_to_stop(options_.name(), id, asker("rlock force-unlock"), end())) > 0;
     }
     return heard;
-  }
-
-  static bool holds_still(const lock::Status& status, const std::string& owner) {
-    return status.state == lock::Status::State::held && (!all_shown(status) || find(status, owner));
   }
 
   Result<void> report_silence(const lock::Status& status, const std::vector<lock::HolderView>& holders) const {

@@ -107,11 +107,6 @@ run::Command command_for(const RunOptions& options, std::vector<std::string> var
   return command;
 }
 
-run::Job::Borrowed borrowed_for(const RunOptions& options) {
-  using enum run::Job::Borrowed;
-  return !options.owner ? no : options.release ? released : kept;
-}
-
 // What to write instead of a program that was not found; "" if nothing is likely.
 std::string hint_for(const std::string& program, const std::string& folder) {
   const bool is_path = program.contains('/');
@@ -138,12 +133,6 @@ Ending ending_of(const run::JobEnd& end, const std::string& program, const run::
   return {word, end.status()};
 }
 
-Ending not_acquired(const lock::Acquired& refusal, int conflict_status) {
-  return {.result = "not-acquired",
-          .status = status_of(refusal, conflict_status),
-          .why = is_deadlock(refusal) ? refusal.by : ""};
-}
-
 // What is to run only once, by the servers' clock; none: it always runs.
 Result<std::optional<lock::Once>> once_of(const RunOptions& options, lock::Servers& servers, int interrupt) {
   if (options.once) return lock::Once{*options.once};
@@ -158,17 +147,14 @@ Result<std::optional<lock::Once>> once_of(const RunOptions& options, lock::Serve
 // A month, and as long again for jobs that have waited since then.
 constexpr milliseconds kRememberPeriod = std::chrono::days(62);
 
-// Two jobs that share a name share its successes, so that the second would silently never run.
-bool is_another_job(const lock::HolderInfo& one, const lock::HolderInfo& other) {
-  return one.command != lock::shortened(other.command) || one.user != lock::shortened(other.user);
-}
-
 void report_success(const RunOptions& options, const lock::Acquired& found, const lock::HolderInfo& self) {
   const std::string what = options.once ? escaped(*options.once, 100) + " has already succeeded"
                                         : "it has already succeeded " + options.once_per->now();
   const std::string text = options.names.front().display() + ": not run: " + what +
                            (found.success ? ", " + success_text(*found.success, found.ago) : "");
-  if (found.success && is_another_job(found.success->who, self)) {
+  // Two jobs that share a name share its successes, so that the second would silently never run.
+  if (found.success && (found.success->who.command != lock::shortened(self.command) ||
+                        found.success->who.user != lock::shortened(self.user))) {
     log::warning(text + "; this is " + escaped(self.user, 100) + "'s " + escaped(self.command, 100) +
                  ": if it is another job, give it a name of its own");
   } else if (options.once_status == 0) {
@@ -193,6 +179,7 @@ Result<Ending> run_under_lock(RunOptions& options, const run::Inherited& inherit
   const auto once = RLOCK_TRY(once_of(options, servers, signals.fd()));
   const std::vector<std::string> variables = server_variables(options, servers.addresses());
   const milliseconds remember = options.once ? options.remember.value_or(options.kRemember) : kRememberPeriod;
+  using enum run::Job::Borrowed;
   const auto job_for = [&](const std::vector<lock::Hold>& holds) {
     return run::Job{
         .command = command_for(options, variables, holds),
@@ -209,7 +196,9 @@ Result<Ending> run_under_lock(RunOptions& options, const run::Inherited& inherit
         .inherited = inherited,
         .in_history = options.history ? std::optional(self) : std::nullopt,
         .asked_at = begun,
-        .borrowed = borrowed_for(options),
+        .borrowed = !options.owner    ? no
+                    : options.release ? released
+                                      : kept,
         .left_to_owner = options.keep.value_or(0ms),
         .success = once ? std::optional(lock::Success{*once, remember, self}) : std::nullopt,
         .report = [&](const run::LockEvent& event) { events.lock_event(options.names[event.hold], event); }};
@@ -222,11 +211,15 @@ Result<Ending> run_under_lock(RunOptions& options, const run::Inherited& inherit
   const Wanted wanted{self, lease, options.timing.renew_at, signals.fd(), options.owner, once, start_guards};
   const lock::Taken taken = RLOCK_TRY(acquire_and_report(servers, options, wanted, events));
   const std::vector<lock::Hold>& holds = taken.holds;
-  if (taken.refusal.outcome == lock::Acquired::Outcome::succeeded) {
-    report_success(options, taken.refusal, self);
+  const lock::Acquired& refusal = taken.refusal;
+  if (refusal.outcome == lock::Acquired::Outcome::succeeded) {
+    report_success(options, refusal, self);
     return Ending{"already-succeeded", options.once_status};
   }
-  if (holds.empty()) return not_acquired(taken.refusal, options.conflict_status);
+  if (holds.empty()) {
+    const int status = status_of(refusal, options.conflict_status);
+    return Ending{"not-acquired", status, 0, is_deadlock(refusal) ? refusal.by : ""};
+  }
   const auto waited = std::chrono::duration_cast<milliseconds>(BootClock::now() - begun);
   for (const lock::Hold& hold : holds) events.acquired(hold, waited);
 

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: MIT
 // rlock status and rlock history: who holds which locks, and who has held them. They share the page of --html.
+#include <unistd.h>
+
 #include "cli/commands.h"
 #include "cli/server.h"
 #include "lock/epoch.h"
@@ -82,19 +84,15 @@ Result<std::vector<lock::Status>> look(lock::Servers& servers, const Question& q
   return all;
 }
 
-// Remarks for lists of locks: about servers of a quorum that have not answered,
-std::vector<std::string> silent_servers(const lock::Servers& servers) {
+// Remarks for lists of locks: about servers of a quorum that have not answered, and about servers that grant no locks
+// yet, because a list may be empty if they have lost their data.
+std::vector<std::string> remarks_on(lock::Servers& servers, milliseconds exchange, bool held_back) {
   std::vector<std::string> remarks;
   for (std::size_t i = 0; servers.quorum() && i < servers.size(); ++i) {
     const std::string& why = servers.quorum()->member(i).silence;
     if (!why.empty()) remarks.push_back(why + "; the other servers of the quorum have answered");
   }
-  return remarks;
-}
-
-// and about servers that grant no locks yet, because a list may be empty if they have lost their data.
-std::vector<std::string> held_back(lock::Servers& servers, milliseconds exchange) {
-  std::vector<std::string> remarks;
+  if (!held_back) return remarks;
   const auto epochs = epochs_of(servers, exchange, Until{});
   for (std::size_t i = 0; i < epochs.size(); ++i) {
     const auto epoch = epochs[i].value_or(std::nullopt);
@@ -202,15 +200,11 @@ Result<int> write_page(lock::Servers& servers, const Question& question, const l
   }
   if (facts.refused > 0) facts.remarks.push_back("It is " + unknown_holders(facts.refused));
   if (auto remark = left_out_text(unseen.left_out); !remark.empty()) facts.remarks.push_back(std::move(remark));
-  for (auto& remark : silent_servers(servers)) facts.remarks.push_back(std::move(remark));
-  for (auto& remark : held_back(servers, question.exchange)) facts.remarks.push_back(std::move(remark));
+  std::ranges::move(remarks_on(servers, question.exchange, true), std::back_inserter(facts.remarks));
   const std::string page = page_text(facts);
   RLOCK_TRY(options.file == "-" ? print_data(page) : write_file(options.file, page));
   return kDone;
 }
-
-// True if it is safe to put the name, which others have chosen, on a command line.
-bool fits_a_line(const std::string& name) { return !name.starts_with('-') && is_what_it_looks_like(name); }
 
 // Like ls(1), prints unchanged names for programs, and escapes them on a terminal. No name contains a newline.
 std::string names_of(const std::vector<lock::Status>& all, bool null) {
@@ -220,7 +214,8 @@ std::string names_of(const std::vector<lock::Status>& all, bool null) {
   for (const lock::Status& status : all) {
     if (status.state != State::held) continue;
     const std::string& name = status.name().text();
-    if (!terminal && !null && !fits_a_line(name)) {
+    // Others have chosen the name, and it may be put on a command line.
+    if (!terminal && !null && (name.starts_with('-') || !is_what_it_looks_like(name))) {
       ++left_out;
       continue;
     }
@@ -270,24 +265,19 @@ Result<std::string> for_prometheus(lock::Servers& servers, const Question& quest
   return prometheus_text(states, last, totals, answer, unseen.left_out);
 }
 
-// The newest hold that did not fail, and ended no later than `until`. Of a quorum, among the newest thousand.
-Result<std::optional<lock::PastHold>> newest_fine_hold(lock::Servers& servers, const lock::LockName& name,
-                                                       milliseconds until, milliseconds exchange) {
+// The last success of a job of that name, from what is remembered for --once, and from the history: of a quorum, from
+// the newest thousand holds.
+Result<lock::Successes> last_success(lock::Servers& servers, const lock::LockName& name, milliseconds exchange) {
+  lock::Successes last = RLOCK_TRY(lock::read_successes(servers, name, exchange));
+  const milliseconds until = last.now + lua::kAhead;
   const bool one = !servers.quorum();
   const lock::HistoryQuery query{
       .names = {name}, .limit = one ? std::size_t{1} : std::size_t{1000}, .until = until, .fine = one};
-  for (lock::PastHold& hold : RLOCK_TRY(lock::read_history(servers, query, exchange))) {
-    if (hold.fine() && hold.ended <= until) return std::move(hold);
-  }
-  return std::nullopt;
-}
-
-// The last success of a job of that name, from what is remembered for --once, and from the history.
-Result<lock::Successes> last_success(lock::Servers& servers, const lock::LockName& name, milliseconds exchange) {
-  lock::Successes last = RLOCK_TRY(lock::read_successes(servers, name, exchange));
-  const auto hold = RLOCK_TRY(newest_fine_hold(servers, name, last.now + lua::kAhead, exchange));
-  if (hold && (last.known.empty() || last.known.front().at < hold->ended)) {
-    last.known.insert(last.known.begin(), {.at = hold->ended, .who = hold->who});
+  for (const lock::PastHold& hold : RLOCK_TRY(lock::read_history(servers, query, exchange))) {
+    if (!hold.fine() || hold.ended > until) continue;
+    const bool newer = last.known.empty() || last.known.front().at < hold.ended;
+    if (newer) last.known.insert(last.known.begin(), {.at = hold.ended, .who = hold.who});
+    break;
   }
   return last;
 }
@@ -439,10 +429,8 @@ Result<int> execute(StatusOptions& options) {
   RLOCK_TRY(for_people ? print(text) : print_data(text));
   if (one) return kDone;  // it is shown with each server
   if (const std::string remark = left_out_text(unseen.left_out); !remark.empty()) log::warning(remark);
-  for (const std::string& remark : silent_servers(servers)) log::notice(remark);
-  if (!for_people) return kDone;
-  if (all.empty() && unseen.refused > 0) log::warning("it is " + unknown_holders(unseen.refused));
-  for (const std::string& remark : held_back(servers, options.timeout)) log::notice(remark);
+  if (for_people && all.empty() && unseen.refused > 0) log::warning("it is " + unknown_holders(unseen.refused));
+  for (const std::string& remark : remarks_on(servers, options.timeout, for_people)) log::notice(remark);
   return kDone;
 }
 
@@ -451,12 +439,12 @@ Result<int> execute(HistoryOptions& options) {
   lock::HistoryQuery query{
       .names = options.names, .limit = static_cast<std::size_t>(*options.limit), .failed = options.failed};
   if (options.since) (options.since->before_now ? query.within : query.since) = options.since->time;
+  const auto print_some = [](std::string_view text) { return print(text); };
   lock::Servers servers = RLOCK_TRY(client_for(options));
   if (options.output == json) {
-    HoldsAsJson all([](std::string_view text) { return print(text); });
-    const auto add = [&](const lock::PastHold& hold) { return all.add(hold); };
-    RLOCK_TRY(lock::each_past_hold(servers, query, options.timeout, add));
-    RLOCK_TRY(all.end());
+    HoldsAsJson holds(print_some);
+    RLOCK_TRY(lock::each_past_hold(servers, query, options.timeout, std::bind_front(&HoldsAsJson::add, &holds)));
+    RLOCK_TRY(holds.end());
     return kDone;
   }
 
@@ -469,7 +457,7 @@ Result<int> execute(HistoryOptions& options) {
 
   const Zone zone = options.local || isatty(STDOUT_FILENO) ? Zone::local : Zone::utc;
   const Screen screen = Screen::of_output();
-  HistoryTable table(screen, zone, [](std::string_view text) { return print(text); });
+  HistoryTable table(screen, zone, print_some);
   const std::size_t limit = query.limit++;  // one more, to see whether there are older ones
   std::size_t found = 0;
   const auto add = [&](const lock::PastHold& hold) { return ++found > limit ? Result<void>() : table.add(hold); };
