@@ -24,11 +24,6 @@ struct PasswordOfFile {
   bool can_be_read_again;
 };
 
-// A name below /dev or /proc means a different file in another process.
-bool names_the_same_to_all(const std::string& path) {
-  return !path.starts_with("/dev/") && !path.starts_with("/proc/");
-}
-
 Result<PasswordOfFile> read_password(const std::string& path) {
   const auto bad_file = [&](const std::string& why) { return fail(Error::Code::config, escaped(path) + ": " + why); };
   auto opened = TrustedFile::open(path);
@@ -49,7 +44,9 @@ Result<PasswordOfFile> read_password(const std::string& path) {
     return text.size() - begin;
   }));
   if (password.text().empty()) return bad_file("empty");
-  return PasswordOfFile{std::move(password), file->is_file() && names_the_same_to_all(path)};
+  // A name below /dev or /proc means a different file in another process.
+  const bool same_to_all = !path.starts_with("/dev/") && !path.starts_with("/proc/");
+  return PasswordOfFile{std::move(password), file->is_file() && same_to_all};
 }
 
 Result<void> read_from_file(redis::Endpoint& endpoint, const std::string& named) {

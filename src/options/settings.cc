@@ -49,9 +49,6 @@ std::string option_of_variable(std::string_view variable) {
   return name;
 }
 
-// --config and --profile select what is read from files, so files cannot contain them.
-bool chooses_settings(const OptionSpec& option) { return &option == &config_option() || &option == &profile_option(); }
-
 // A cron job has no XDG_CONFIG_HOME and perhaps no HOME, but must find the same file as a shell.
 std::string user_file() {
   const char* config = std::getenv("XDG_CONFIG_HOME");
@@ -71,7 +68,8 @@ std::unexpected<Error> bad_entry(const ConfigEntry& entry, const std::string& wh
 // The option with the name of the entry.
 Result<const OptionSpec*> option_of(const ConfigEntry& entry) {
   std::vector<const OptionSpec*> known = all_settings();
-  std::erase_if(known, [](const OptionSpec* option) { return chooses_settings(*option); });
+  // These select what is read from files.
+  std::erase_if(known, [](auto* option) { return option == &config_option() || option == &profile_option(); });
   const auto found = std::ranges::find(known, entry.name, &OptionSpec::name);
   if (found != known.end()) return *found;
   const auto spelled = [](std::string_view name) { return std::string(name); };

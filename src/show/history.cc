@@ -48,11 +48,6 @@ std::string result_text(const PastHold& hold) {
          (hold.leftovers.empty() ? "" : "; left " + escaped(hold.leftovers, 200));
 }
 
-// "alice@ci-7"; "-" if unknown.
-std::string holder_text(const PastHold& hold) {
-  return hold.who.user.empty() && hold.who.host.empty() ? "-" : user_and_host(hold.who);
-}
-
 // "3m12s"; "-" if unknown.
 std::string time_text(const std::optional<milliseconds>& time) { return time ? rough_duration(*time) : "-"; }
 
@@ -78,7 +73,7 @@ Result<void> HistoryTable::add(const PastHold& hold) {
                    time_text(hold.held),
                    time_text(hold.waited),
                    {result_text(hold), hold.fine() ? Style::good : Style::bad},
-                   holder_text(hold),
+                   hold.who.user.empty() && hold.who.host.empty() ? "-" : user_and_host(hold.who),
                    hold.who.pid > 0 ? std::to_string(hold.who.pid) : "-",
                    escaped(hold.who.command, 60),
                    escaped(hold.who.reason, 80)});

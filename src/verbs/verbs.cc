@@ -182,7 +182,7 @@ Result<Released> ByScripts::release_by(const Call& call, const Until& until) {
 
 Result<Released> ByScripts::release(const ReleaseRequest& request, const Until& until) {
   const std::string unsure = request.lease > 0ms ? follow_master(until) : "";
-  // As long as it may be sent again.
+  // How long the server remembers that it was executed: while it can be sent again.
   const auto remember = std::min<milliseconds>(rlock::until(until.deadline) + 1s, 1h);
   const Call call = release_call(client_, request, random_uuid(), remember, until);
   Released released = RLOCK_TRY(release_by(call, until));
