@@ -121,7 +121,7 @@ only_in() {
   local built=$BATS_TEST_TMPDIR/lua
   cmake -DOUT="$built" -P lua/embed.cmake
   [[ ! -e $(dirname "$RLOCK")/generated/lua ]] || diff -r "$built" "$(dirname "$RLOCK")/generated/lua"
-  ! grep -n '^ *--[^!]' "$built/script.lua"
+  run -1 grep -n '^ *--[^!]' "$built/script.lua"
   (($(wc -c <"$built/script.lua") <= 80000))
 }
 
