@@ -436,7 +436,7 @@ turns() {
   rlock release "$name" --owner "$first"
   rlock release "$name" --owner "$second"
   kill -CONT "${pids[0]}"
-  WAIT_SECONDS=1 wait_until redisson_replies j || starved=yes
+  WAIT_SECONDS=20 wait_until redisson_replies j || starved=yes
   kill -CONT "${pids[@]}"
   [[ -z $starved ]]
   redisson j release-permit "$name" "$(reply value)"
