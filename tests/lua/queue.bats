@@ -197,7 +197,7 @@ owner_of() { redis srv hkeys "$lock" | sed 's/:0$//'; }
   enqueue c 30000 hc
   enqueue d 30000 hd
   leaves_the_line b
-  run -0 renew a 30000
+  run -0 renew a 30000 granted
   [[ ${lines[2]} == 1 ]]
   release nobody nothing
   [[ $(in_queue) == 'c d' ]]
