@@ -8,7 +8,7 @@
 // For bench/scale: plays very many holders of locks, which share connections to a port of 127.0.0.1.
 //
 // STEPS is a file with what a holder sends in a turn: for each step a line "BYTES REPLIES WORD", followed by the bytes.
-// "########" in them stands for the number of the holder, "$$$$$$$$" for that of its turn, if a turn has several steps.
+// "########" in them stands for the number of the holder, "~~~~~~~~" for that of its turn, if a turn has several steps.
 // The last of the REPLIES must begin with WORD. NUMBERS is a file with the numbers of the holders (int), and TURN the
 // number of the first turn.
 //
@@ -122,7 +122,7 @@ static void send_step(struct connection* it, long which) {
   char text[kMostBytes];
   memcpy(text, step->text, step->bytes);
   fill_in(text, step->bytes, '#', numbers[mine + turn % of * connection_count]);
-  fill_in(text, step->bytes, '$', step_count > 1 ? first_turn + turn / of : first_turn);
+  fill_in(text, step->bytes, '~', step_count > 1 ? first_turn + turn / of : first_turn);
   if (send(it->fd, text, step->bytes, MSG_NOSIGNAL) != step->bytes) fail("send");
 }
 
@@ -149,18 +149,24 @@ static int whole(const char* text, int have) {
   return at;
 }
 
-// `counts`: whether the number after the word counts.
+// A number that is not negative, as cmsgpack packs it; -1: it is anything else.
+static long unpacked(const unsigned char* at, const unsigned char* end) {
+  const int bytes = *at >= 0xcc && *at <= 0xce ? 1 << (*at - 0xcc) : 0;
+  if (bytes == 0 || end - at <= bytes) return *at < 0x80 ? *at : -1;
+  long number = 0;
+  for (int i = 1; i <= bytes; ++i) number = number << 8 | at[i];
+  return number;
+}
+
+// `counts`: whether what was left of the lease counts, the field `left` of a reply in MessagePack.
 static void check(const char* reply, int bytes, const char* word, int counts) {
-  const char *at = reply, *end = reply + bytes;
-  while (*at == '*' || *at == '$') at = (const char*)memchr(at, '\n', end - at) + 1;
-  at += *at == ':' || *at == '+';
-  const int length = strlen(word);
-  if (end - at < length || memcmp(at, word, length) != 0) {
+  if (memmem(reply, bytes, word, strlen(word)) == NULL) {
     if (wrong++ == 0) fprintf(stderr, "holders: the reply is not %s: %.*s\n", word, bytes, reply);
     return;
   }
-  at += length;
-  if (counts && end - at > 3 && at[2] == ':' && (least < 0 || atol(at + 3) < least)) least = atol(at + 3);
+  const char* left = counts ? memmem(reply, bytes, "\xa4left", 5) : NULL;
+  const long number = left ? unpacked((const unsigned char*)left + 5, (const unsigned char*)reply + bytes) : -1;
+  if (number >= 0 && (least < 0 || number < least)) least = number;
 }
 
 static void step_is_answered(struct connection* it, const char* reply, int bytes) {

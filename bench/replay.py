@@ -114,8 +114,11 @@ def with_fresh_ids(commands, fresh=None):
 
 
 def of_lock(words, name, lease, fresh):
-    """The same command for another lock and lease, in ms."""
-    words = [lease if word == LEASE else word.replace(NAME, name) for word in words]
+    """The same command for another lock and lease, in ms; in rlock's requests, the lease is a short text of MessagePack."""
+    def text(value):
+        return b"\xa5lease" + bytes([0xa0 + len(value)]) + value
+
+    words = [lease if word == LEASE else word.replace(NAME, name).replace(text(LEASE), text(lease)) for word in words]
     return with_fresh_ids([words], fresh)
 
 
