@@ -493,3 +493,14 @@ heard_elsewhere() {
   run -0 acquire x 30000 hx ''
   [[ $(owner_of) == d && -z $(in_queue) ]]
 }
+
+@test "a waiter that the epoch guard holds back is not handed the lock" {
+  not_over cluster 'a cluster has no epoch guard'
+  listen b
+  acquire a 30000 ha ''
+  run -0 script acquire owner=b:0 lease=30000 hold=hb about=host about=h wait.priority=0 guard.lag=0
+  [[ ${lines[0]} == held ]]
+  run -0 release a ha
+  [[ ${lines[0]} == released && $(redis srv exists "$lock") == 0 && $(in_queue) == b ]]
+  heard_nothing b
+}
