@@ -14,8 +14,8 @@ void fuzz(std::string_view bytes) {
   check(name->text() == bytes && is_printable(name->display()));
   const int slot = rlock::redis::slot_of(name->text());
   std::vector<std::string> keys = {name->permits_key(), name->reader_key("ID"), name->due_key()};
-  for (const Companion& one : lua::kCompanions) keys.push_back(name->companion(one));
+  for (const Companion& one : rlock::lua::kCompanions) keys.push_back(name->companion(one));
   for (const std::string& key : keys) check(rlock::redis::slot_of(key) == slot && !LockName::parse(key));
-  check(LockName::of_companion("rlock:holder", name->holder_key()) == *name);
-  check(LockName::of_companion("rlock:queue", name->queue_key()) == *name);
+  check(LockName::of_companion(rlock::lua::kHolder, name->holder_key()) == *name);
+  check(LockName::of_companion(rlock::lua::kQueue, name->queue_key()) == *name);
 }
