@@ -169,6 +169,21 @@ local function publish_for_others(to, what)
   return heard
 end
 
+-- {channel, number of listeners, channel …}
+local function listeners_of(...) return redis.call('pubsub', request.sharded and 'shardnumsub' or 'numsub', ...) end
+
+-- Each key gets its TTL at once, or is removed again: the description of a holder, and a plain lock.
+local function write_description(key, id, token, lease, hold, about, ttl)
+  redis.call('hset', key, 'owner', id, 'token', token, 'lease', lease, 'hold:' .. hold, '1',
+    'since', seconds .. string.sub(micros, 1, 3), unpack(about))
+  limit(key, ttl)
+end
+
+local function put_plain(id, ttl)
+  redis.call('hset', lock, id, '1')
+  limit(lock, ttl)
+end
+
 -- Keeps the outcome of a release for later sendings of the same request; otherwise 'free' after a lost reply could also mean
 -- that the lock was lost long before. (Redisson's unlock latch does the same.)
 local function remember(outcome)

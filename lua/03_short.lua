@@ -17,11 +17,8 @@ if request.layout == 'plain' then
       remember_lease(guard, in_guard)
       redis.call('set', token_key, token)
       if request.login then redis.call('hdel', spare, '') end
-      redis.call('hset', holder, 'owner', owner, 'token', token, 'lease', lease, 'hold:' .. request.hold, '1',
-        'since', seconds .. string.sub(micros, 1, 3), unpack(request.about))
-      limit(holder, lease)
-      redis.call('hset', lock, owner, '1')
-      limit(lock, lease)
+      write_description(holder, owner, token, lease, request.hold, request.about, lease)
+      put_plain(owner, lease)
       return reply({outcome = 'granted', owner = owner, token = token})
     end
   end
@@ -45,7 +42,7 @@ if request.layout == 'plain' then
         local one = records and not records[3] and record_in(records[1])
         if not one or one.guard or one.once or one.want.mode or one.want.slots then return end
         read_clock()
-        local listeners = redis.call('pubsub', request.sharded and 'shardnumsub' or 'numsub', channel, grants .. ids[1], grants .. last)
+        local listeners = listeners_of(channel, grants .. ids[1], grants .. last)
         return ids[1], last, one, is_alive(one) and is_alive(record_in(records[2])) and listeners[2] < 2 and listeners[4] > 0 and
           listeners[last == ids[1] and 4 or 6] > 0 and redis.call('hlen', lock) == 1 and next_token()
       end)
@@ -58,11 +55,8 @@ if request.layout == 'plain' then
           redis.call('zrem', queue, first)
           redis.call('hdel', waiters, first)
           redis.call('set', token_key, token)
-          redis.call('hset', holder, 'owner', first, 'token', token, 'lease', waiter.lease, 'hold:' .. waiter.hold, '1',
-            'since', seconds .. string.sub(micros, 1, 3), unpack(waiter.about))
-          limit(holder, ttl)
-          redis.call('hset', lock, first, '1')
-          limit(lock, ttl)
+          write_description(holder, first, token, waiter.lease, waiter.hold, waiter.about, ttl)
+          put_plain(first, ttl)
           publish(grants .. first, 'granted')
           if second == first then redis.call('pexpire', waiters, '0') else publish(grants .. second, 'first ' .. ttl) end
         end)

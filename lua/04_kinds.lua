@@ -185,10 +185,7 @@ local function plain()
 
   function own.try_writes(spare) redis.call('hdel', spare, '') end
 
-  function own.put(id, ttl)
-    redis.call('hset', lock, id, '1')
-    limit(lock, ttl)
-  end
+  own.put = put_plain
 
   function own.set_count(id, count) redis.call('hset', lock, id, text(count)) end
 

@@ -44,9 +44,6 @@ local function keep_queue()
   redis.call('pexpire', waiters, alive_for(5))
 end
 
--- {channel, number of listeners, channel …}
-local function listeners_of(...) return redis.call('pubsub', request.sharded and 'shardnumsub' or 'numsub', ...) end
-
 -- The queue of Redisson's RFairLock, a plain lock with a list of waiting owners, and the times until which they count as alive.
 -- The release of a fair holder is published to the first one, on <channel>:<id>. For a user without a right to these keys, the
 -- queue seems empty. Locks of other kinds have none.

@@ -13,9 +13,7 @@ local function grant(id, token, lease, hold, about, ttl, want)
   layout.keep_for(ttl)
   local description = layout.key_of(id)
   layout.remove(description)
-  redis.call('hset', description, 'owner', id, 'token', token, 'lease', lease, 'hold:' .. hold, '1',
-    'since', seconds .. string.sub(micros, 1, 3), unpack(about))
-  limit(description, ttl)
+  write_description(description, id, token, lease, hold, about, ttl)
   layout.put(id, ttl, want)
 end
 

@@ -98,8 +98,7 @@ Call::Call(redis::Client& client, Verb verb, const Lock& lock, const std::string
        {name.text(), name.token_key(), name.holder_key(), name.queue_key(), name.waiters_key(), name.permits_key()}) {
     this->key(key);
   }
-  if (!lock.has_one_holder()) key(lock.description_key(owner));
-  if (lock.layout == Layout::read_write) key(name.reader_key(owner));
+  keys_of(lock, owner);
   request.add(f::layout, kLayouts[static_cast<int>(lock.layout)]);
   if (!owner.empty()) request.add(f::owner, owner);
   request.flag(f::sharded, client.sharded(name.text(), until));
@@ -109,6 +108,11 @@ Call& Call::key(std::string key) {
   keys_.push_back(std::move(key));
   number_of_keys_ = std::to_string(keys_.size());
   return *this;
+}
+
+void Call::keys_of(const Lock& lock, const std::string& owner) {
+  if (!lock.has_one_holder()) key(lock.description_key(owner));
+  if (lock.layout == Layout::read_write) key(lock.name.reader_key(owner));
 }
 
 Call& Call::guarded(const GuardRequest& asked, bool declared) {
@@ -139,10 +143,7 @@ std::string shortened(const std::string& text) { return text.substr(0, kLongestF
 Call acquire_call(redis::Client& client, const AcquireRequest& request, const GuardRequest& guard, const Until& until) {
   const Lock lock = request.lock();
   Call call(client, Verb::acquire, lock, request.owner.text(), until);
-  if (request.heir && !lock.has_one_holder()) {
-    call.key(lock.description_key(request.heir->text()));
-    if (lock.layout == Layout::read_write) call.key(lock.name.reader_key(request.heir->text()));
-  }
+  if (request.heir) call.keys_of(lock, request.heir->text());
   if (request.queueing) call.key(request.name.waiters_key() + ":" + request.owner.text());
   if (request.once) call.key(request.name.once_key());
   call.guarded(guard, true);

@@ -26,6 +26,8 @@ class Call {
 
   // One of the verb's own keys.
   Call& key(std::string key);
+  // Those that only this owner of a shared lock has.
+  void keys_of(const Lock& lock, const std::string& owner);
   // With the epoch guard, if that is wanted. A renewal does not declare its key: a user who has lost the right to that
   // keeps the lock. REQUIRES: it has all other keys.
   Call& guarded(const GuardRequest& asked, bool declared);

@@ -53,7 +53,7 @@ use_lock() {
 
 id_of() { [[ $1 == *:* || -z $1 ]] && echo "$1" || echo "$1:0"; }
 
-# The text that calls the script with words (script_words.lua), once more if FILE is older.
+# The text that calls the script with words (script_words.lua).
 script_text() {
   [[ -s $BATS_FILE_TMPDIR/words.lua ]] ||
     sed -e "/^--SCRIPT/{r $BATS_FILE_TMPDIR/lua/script.lua" -e 'd}' "$TESTS_DIR/lib/script_words.lua" >"$BATS_FILE_TMPDIR/words.lua"
