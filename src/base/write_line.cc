@@ -77,6 +77,19 @@ struct Queue {
   UniqueFd last;  // the newest process
 };
 
+// Waits for a writer at most 100 ms; returns false if it still writes. Sets the status of one that has ended.
+bool has_ended(pid_t writer, const UniqueFd& process, int& status) {
+  const Until end = Until{}.at_most(100ms);
+  if (process && wait_for(process.get(), POLLIN, end) != WaitEnd::ready) return false;
+  // Where no descriptor is left, or the kernel has no pidfd_open, it can only be asked again and again.
+  pid_t reaped;
+  while ((reaped = waitpid(writer, &status, __WALL | WNOHANG)) == 0 && !end.over()) {
+    const timespec pause{.tv_sec = 0, .tv_nsec = 1'000'000};
+    nanosleep(&pause, nullptr);
+  }
+  return reaped != 0;
+}
+
 }  // namespace
 
 bool write_line(int fd, std::string_view line, milliseconds patience) {
@@ -123,10 +136,7 @@ bool write_line_anywhere(int fd, std::string_view line, milliseconds patience) {
   if (child < 0) return write_line(fd, line);
   *free = child;
   queue.last = open_process(child);
-  if (!in_turn || !queue.last || wait_for(queue.last.get(), POLLIN, Until{}.at_most(100ms)) != WaitEnd::ready) {
-    return true;  // it is not known to have failed
-  }
-  waitpid(child, &status, __WALL);
+  if (!in_turn || !has_ended(child, queue.last, status)) return true;  // it is not known to have failed
   *free = 0;
   queue.last.reset();
   return status == 0;
