@@ -220,30 +220,33 @@ Result<redis::Reply> send(redis::Client& client, const Call& call, Attempts atte
   return reply;
 }
 
-// A second exchange sends the whole scripts that the first one shows to be needed. Its branches are the results of the
-// first one.
+// Its branches are the results of the first exchange. A second one sends the text for the first request, after which
+// the same server knows it for the others. What another server of a cluster does not know comes with a third one.
 std::vector<Result<redis::Reply>> send_all(redis::Client& client, std::span<const Call> calls, const Until& until) {
-  std::vector<Words> by_sha1, as_a_whole;
-  for (const Call& call : calls) by_sha1.push_back(call.by_sha1());
-  auto results = client.call_all(by_sha1, until);
+  std::vector<Words> words;
+  for (const Call& call : calls) words.push_back(call.by_sha1());
+  auto results = client.call_all(words, until);
   const auto wanting = [](const Result<redis::Reply>& one) { return !one && wants_the_whole(one.error()); };
-  for (std::size_t i = 0; i < calls.size(); ++i) {
-    if (wanting(results[i])) as_a_whole.push_back(calls[i].as_a_whole());
-  }
-  if (as_a_whole.empty()) return results;
-  if (until.over()) {
-    // If another server has taken all the time, its error is the cause.
-    Error late{Error::Code::unavailable, "no time was left to send the script"};
-    for (const auto& one : results) late = !one && !wanting(one) ? one.error() : late;
-    for (auto& one : results) {
-      if (wanting(one)) one = std::unexpected(late);
+  for (const bool last : {false, true}) {
+    words.clear();
+    for (std::size_t i = 0; i < calls.size(); ++i) {
+      if (!wanting(results[i])) continue;
+      const bool whole = last || words.empty() || results[i].error().code != Error::Code::no_script;
+      words.push_back(whole ? calls[i].as_a_whole() : calls[i].by_sha1());
     }
-    return results;
-  }
-  auto second = client.call_all(as_a_whole, until);
-  auto next = second.begin();
-  for (auto& one : results) {
-    if (wanting(one)) one = std::move(*next++);
+    if (words.empty()) break;
+    if (until.over()) {
+      // If another server has taken all the time, its error is the cause.
+      Error late{Error::Code::unavailable, "no time was left to send the script"};
+      for (const auto& one : results) late = !one && !wanting(one) ? one.error() : late;
+      std::ranges::replace_if(results, wanting, Result<redis::Reply>(std::unexpected(late)));
+      break;
+    }
+    auto next = client.call_all(words, until);
+    auto reply = next.begin();
+    for (auto& one : results) {
+      if (wanting(one)) one = std::move(*reply++);
+    }
   }
   return results;
 }

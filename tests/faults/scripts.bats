@@ -34,10 +34,11 @@ calls() { redis srv info commandstats | sed -n "s/^cmdstat_$1:calls=\([0-9]*\),.
   [[ $(calls eval) == 3 && $(redis srv exists job) == 0 ]]
 }
 
-@test "several locks are renewed in one exchange, which sends their scripts if the server has forgotten them" {
-  run -0 rlock run --lease 6s a b -- bash -c '
+@test "several locks are renewed in one exchange; if the server has forgotten the script, it is sent once" {
+  run -0 rlock run --lease 6s a b c d e -- bash -c '
     redis-cli -s "$0" script flush && redis-cli -s "$0" config resetstat
-    until redis-cli -s "$0" info commandstats | grep -q "cmdstat_eval:calls=2,"; do sleep 0.1; done' "$srv_sock"
+    until redis-cli -s "$0" info commandstats | grep -q "cmdstat_evalsha:calls=9,"; do sleep 0.1; done
+    redis-cli -s "$0" info commandstats | grep -q "cmdstat_eval:calls=1,"' "$srv_sock"
   assert_says ''
 }
 
