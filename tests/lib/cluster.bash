@@ -107,10 +107,13 @@ cluster_move_keys() {
     [[ -z $key ]] || redis "$2" migrate 127.0.0.1 "${!port}" "$key" 0 5000 ${REDISCLI_AUTH:+auth "$REDISCLI_AUTH"} >/dev/null
   done < <(redis "$2" cluster getkeysinslot "$1" 100)
 }
+# Once each, as redis-cli does: a server that is told again drops all who listen to channels of the slot.
 cluster_end_move() {
   local id name
   id=$(cluster_id "$3")
-  for name in "$3" "$2" "${CLUSTER_MASTERS[@]}"; do redis "$name" cluster setslot "$1" node "$id" >/dev/null; done
+  for name in $(printf '%s\n' "$3" "$2" "${CLUSTER_MASTERS[@]}" | awk '!seen[$0]++'); do
+    redis "$name" cluster setslot "$1" node "$id" >/dev/null
+  done
 }
 cluster_move() {
   cluster_begin_move "$@"
