@@ -14,6 +14,8 @@ namespace {
 
 constexpr std::size_t kLongestFile = 65536;
 
+constexpr std::string_view kPrefix = "RLOCK_";
+
 // Variables that are not settings: passwords, and those that rlock sets for commands.
 constexpr std::string_view kOwnVariables[] = {"RLOCK_PASSWORD",    "RLOCK_SENTINEL_PASSWORD",
                                               "REDISCLI_AUTH",     "RLOCK_NAME",
@@ -37,16 +39,42 @@ std::string tidied(const OptionSpec& option, std::string_view text) {
 
 // "kill-after" -> "RLOCK_KILL_AFTER"
 std::string variable_of(std::string_view name) {
-  std::string variable = "RLOCK_";
+  std::string variable(kPrefix);
   for (const char c : name) variable += c == '-' ? '_' : static_cast<char>(c - 'a' + 'A');
   return variable;
 }
 
 // The opposite, for any name that begins with RLOCK_.
 std::string option_of_variable(std::string_view variable) {
-  std::string name(variable.substr(std::string_view("RLOCK_").size()));
+  std::string name(variable.substr(kPrefix.size()));
   for (char& c : name) c = c == '_' ? '-' : c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
   return name;
+}
+
+// The option that a variable sets; null: none. Makes no list, because that would be a third of the work before a job.
+const OptionSpec* option_set_by(std::string_view variable) {
+  const std::string name = option_of_variable(variable);
+  const auto is_meant = [&](const OptionSpec& one) { return one.setting() && one.name() == name; };
+  const auto find = [&](auto&& options) -> const OptionSpec* {
+    const auto found = std::ranges::find_if(options, is_meant);
+    return found == options.end() || variable_of(name) != variable ? nullptr : &*found;
+  };
+  if (const OptionSpec* common = find(common_options())) return common;
+  for (const SubcommandSpec& spec : subcommands()) {
+    if (const OptionSpec* own = find(spec.options())) return own;
+  }
+  return nullptr;
+}
+
+// Calls what(name, value) for each variable that begins with RLOCK_, until it returns an error.
+template <class What>
+Result<void> for_each_variable(What what) {
+  for (char** entry = environ; *entry; ++entry) {
+    const std::string_view text = *entry;
+    const auto end = text.find('=');
+    if (text.starts_with(kPrefix) && end != text.npos) RLOCK_TRY(what(text.substr(0, end), text.substr(end + 1)));
+  }
+  return {};
 }
 
 // A cron job has no XDG_CONFIG_HOME and perhaps no HOME, but must find the same file as a shell.
@@ -158,16 +186,15 @@ class SettingsLoader : public Settings {
 
   Result<void> add_variables() {
     rank_ = kRankOfVariables;
-    for (const OptionSpec* option : all_settings()) {
-      const std::string variable = variable_of(option->name());
-      const char* said = std::getenv(variable.c_str());
-      if (!said) continue;
-      const std::string text = tidied(*option, said);
+    return for_each_variable([&](std::string_view name, std::string_view value) -> Result<void> {
+      const OptionSpec* option = option_set_by(name);
+      if (!option) return {};
+      const std::string variable(name), text = tidied(*option, value);
       // Ignoring it could send a job to another server, for example if a pipeline failed to fill in a secret.
       if (text.empty()) return fail(Error::Code::config, variable + " is set but empty; unset it or give it a value");
       add(*option, {text, {Source::Kind::variable, variable}});
-    }
-    return {};
+      return {};
+    });
   }
 
   // `profile` is empty for the settings outside of profiles.
@@ -257,14 +284,12 @@ std::vector<std::string> environment_without_secrets(std::vector<std::string> ad
 }
 
 void warn_of_unknown_variables() {
-  std::vector<std::string> known;
-  for (const OptionSpec* option : all_settings()) known.push_back(variable_of(option->name()));
-  for (char** entry = environ; *entry; ++entry) {
-    const std::string_view text = *entry, name = text.substr(0, text.find('='));
-    if (!name.starts_with("RLOCK_") || is_own_variable(name) || std::ranges::find(known, name) != known.end()) continue;
+  (void)for_each_variable([](std::string_view name, std::string_view) -> Result<void> {
+    if (is_own_variable(name) || option_set_by(name)) return {};
     log::warning(escaped(name, 100) + " is not a variable that rlock knows" +
                  suggestion(option_of_variable(name), all_settings(), variable_of));
-  }
+    return {};
+  });
 }
 
 Result<Settings> Settings::load(const Parsed& parsed) {
