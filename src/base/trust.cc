@@ -44,9 +44,14 @@ std::vector<Entry> entries_in(const std::string& text) {
   return all;
 }
 
+// Takes only lines apart that may be meant: each job looks for its own account.
 std::optional<Entry> entry_of(id_t id, const std::string& text) {
-  for (Entry& entry : entries_in(text)) {
-    if (entry[kId] == std::to_string(id)) return std::move(entry);
+  const std::string field = ":" + std::to_string(id) + ":";
+  for (auto at = text.find(field); at != text.npos; at = text.find(field, at + 1)) {
+    const auto begin = text.rfind('\n', at) + 1;  // npos + 1 is 0
+    for (Entry& entry : entries_in(text.substr(begin, text.find('\n', at) - begin))) {
+      if (entry[kId] == std::to_string(id)) return std::move(entry);
+    }
   }
   return {};
 }
