@@ -127,13 +127,13 @@ local function taken_by(id)
   return type(by) == 'string' and by ~= '1' and string.sub(by, 1, 512) or nil
 end
 
--- What an owner says about itself, for people, and of a semaphore the slots that it has. C++ has this list, too.
-local kSelf = {'host', 'pid', 'user', 'command', 'reason', 'slots'}
+-- The texts that an owner says about itself, for people. C++ gets this list, too (embed.cmake).
+local kSelfTexts = {'host', 'user', 'command', 'reason'}
 
 -- Records a hold whose job did not, because its lease has ended.
 local function write_down(id, ended)
   local entry = {'owner', id, 'end', 'expired'}
-  local names = {'token', 'history', unpack(kSelf)}
+  local names = {'token', 'history', 'pid', 'slots', unpack(kSelfTexts)}
   local known = redis.pcall('hmget', entry_key(id), 'since', unpack(names))
   local since = number_in(known[1], 0, ended)
   if since then entry[5], entry[6] = 'held', text(ended - since) end

@@ -52,7 +52,8 @@
 -- compare its field `owner`. The first owner with a history also has `lasted`, see 07_memory.lua.
 local lasted
 local function describe(entry)
-  local names = {'history', 'owner', 'lease', 'since', 'token', 'control', 'kept', 'renewal', 'newest', unpack(kSelf)}
+  local names = {'history', 'owner', 'lease', 'since', 'token', 'control', 'kept', 'renewal', 'newest', 'pid', 'slots',
+                 unpack(kSelfTexts)}
   local values, said = peek('hmget', layout.key_of(entry.owner), unpack(names)) or {}, {}
   for i, name in ipairs(names) do
     said[name] = values[i] and string.sub(values[i], 1, 512) or nil  -- rlock never writes longer ones

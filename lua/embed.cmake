@@ -1,7 +1,7 @@
 # cmake -DOUT=dir -P embed.cmake
 # Joins the files of this folder, in the order of their numbers, to the script as a server gets it, dir/script.lua: without
 # comments and indentation. For C++, dir/script.h: the script and its SHA1; and dir/names.h: what 01_request.lua lists, times,
-# the names of fields, and companions.
+# the names of fields, and companions; and of 07_memory.lua, the texts that an owner says about itself.
 cmake_minimum_required(VERSION 3.25)
 file(GLOB files "${CMAKE_CURRENT_LIST_DIR}/[0-9]*.lua")
 list(SORT files)
@@ -25,6 +25,10 @@ string(REGEX MATCHALL "[a-z_]+" names "${CMAKE_MATCH_1}")
 list(TRANSFORM names REPLACE "(.+)" "inline constexpr std::string_view \\1 = \"\\1\";\n")
 string(REPLACE ";\n;" ";\n" names "${names}")
 
+string(REGEX MATCH "\nlocal kSelfTexts = {([a-z0-9_', ]+)}" texts "${text}")
+string(REPLACE "'" "" texts "${CMAKE_MATCH_1}")
+string(REGEX REPLACE "([a-z0-9_]+)" "{\"\\1\", &SelfTexts::\\1}" table "${texts}")
+
 string(REPLACE "\n" "\n\n" spread "${text}")
 string(REGEX MATCHALL "\nlocal k[A-Za-z]+ = [0-9]+\n" lines "${spread}")
 string(REGEX REPLACE "\nlocal (k[A-Za-z]+) = ([0-9]+)\n" "inline constexpr std::chrono::milliseconds \\1{\\2};" times "${lines}")
@@ -45,7 +49,7 @@ inline constexpr std::string_view kScript = R\"LUA(${text})LUA\", kSha1 = \"${sh
 ")
 file(WRITE "${OUT}/names.h" "#pragma once
 #include <chrono>
-#include <string_view>
+#include <string>
 namespace rlock::lua {
 struct Companion {
   std::string_view word, type;
@@ -54,6 +58,14 @@ struct Companion {
 ${companions}inline constexpr Companion kCompanions[] = {${all}};
 inline constexpr std::string_view kEpoch = \"${epoch}\";
 ${times}
+struct SelfTexts {
+  std::string ${texts};
+};
+struct SelfText {
+  const char* name;
+  std::string SelfTexts::* text;
+};
+inline constexpr SelfText kSelfTexts[] = {${table}};
 namespace field {
 ${names}}
 }

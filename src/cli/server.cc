@@ -246,11 +246,12 @@ lock::HolderInfo describe_self(std::string command, const LockingOptions& option
   char host[256] = "";
   gethostname(host, sizeof host - 1);
   const auto account = account_of(geteuid());
-  return {.host = host,
-          .user = account ? account->name : std::to_string(geteuid()),
-          .command = std::move(command),
-          .reason = options.reason,
-          .pid = getpid()};
+  lock::HolderInfo self = options.self;
+  self.host = host;
+  self.user = account ? account->name : std::to_string(geteuid());
+  self.command = std::move(command);
+  self.pid = getpid();
+  return self;
 }
 
 std::string asker(std::string_view with) {

@@ -75,7 +75,7 @@ std::vector<std::string> fields_of(const PastHold& hold) {
     if (!value.empty()) fields.insert(fields.end(), {field, shortened(value)});
   };
   for (const auto& [field, text] : kTexts) add(field, hold.*text);
-  for (const auto& [field, text] : kHolderTexts) add(field, hold.who.*text);
+  for (const auto& [field, text] : lua::kSelfTexts) add(field, hold.who.*text);
   add("slots", hold.slots.number_text());
   add("resources", hold.slots.resource_text());
   if (hold.who.pid != 0) add("pid", std::to_string(hold.who.pid));
@@ -88,7 +88,7 @@ std::vector<std::string> fields_of(const PastHold& hold) {
 std::size_t size_of(const PastHold& hold) {
   std::size_t size = sizeof hold;
   for (const auto& [field, text] : kTexts) size += (hold.*text).size();
-  for (const auto& [field, text] : kHolderTexts) size += (hold.who.*text).size();
+  for (const auto& [field, text] : lua::kSelfTexts) size += (hold.who.*text).size();
   for (const std::string& resource : hold.slots.resources) size += sizeof resource + resource.size();
   return size + hold.slots.numbers.size() * sizeof(int);
 }
@@ -111,7 +111,7 @@ std::optional<PastHold> read_entry(const LockName& name, std::string_view id,
   if (!ended || outcome == std::end(kOutcomes)) return {};
   PastHold hold{.name = name, .outcome = outcome->second, .ended = *ended, .written = *ended};
   for (const auto& [field, text] : kTexts) hold.*text = known(field);
-  for (const auto& [field, text] : kHolderTexts) hold.who.*text = known(field);
+  for (const auto& [field, text] : lua::kSelfTexts) hold.who.*text = known(field);
   hold.slots = Slots::read(known("slots"), {});
   hold.slots.resources = split(known("resources"), ' ');
   if (hold.slots.resources.size() != hold.slots.numbers.size()) hold.slots.resources.clear();

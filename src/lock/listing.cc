@@ -52,7 +52,7 @@ Result<void> find_names(const Reading& on, std::span<const Companion> companions
 
 std::size_t size_of(const HolderInfo& who) {
   std::size_t size = 0;
-  for (const HolderText& said : kHolderTexts) size += heap_of(who.*said.text);
+  for (const auto& [name, text] : lua::kSelfTexts) size += heap_of(who.*text);
   for (const auto& [owner, name] : who.within.locks()) size += size_of(name) + sizeof owner + heap_of(owner.text());
   return size;
 }

@@ -146,8 +146,8 @@ constexpr auto kKind = part<LockingOptions, Group::kind>({
 });
 
 constexpr auto kReason = part<LockingOptions, Group::general>({
-    {"--reason", "TEXT", into<reason, &LockingOptions::reason>, "leave a note for waiters and for status",
-     kSetting | kOften | kPublic},
+    {"--reason", "TEXT", into<remark, &LockingOptions::self, &lock::HolderInfo::reason>,
+     "leave a note for waiters and for status", kSetting | kOften | kPublic},
 });
 
 constexpr auto kInHistory = part<NamingOptions, Group::general>({

@@ -134,7 +134,7 @@ Result<std::string> some_text(const std::string& text) {
 }
 
 // A note for others is not worth a job that does not start.
-Result<std::string> reason(const std::string& text) {
+Result<std::string> remark(const std::string& text) {
   constexpr std::string_view kCut = "…";
   if (text.size() <= kLongestText) return text;
   std::size_t end = kLongestText - kCut.size();

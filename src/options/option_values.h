@@ -52,7 +52,7 @@ Result<Choice> choice(const std::string& text) {
 
 Result<std::string> file_name(const std::string& text);      // not empty, and not starting with ~/
 Result<std::string> some_text(const std::string& text);      // not empty
-Result<std::string> reason(const std::string& text);         // cut to 512 bytes, with a mark
+Result<std::string> remark(const std::string& text);         // cut to 512 bytes, with a mark
 Result<std::string> forgotten_key(const std::string& text);  // 1 to 512 bytes without control characters
 Result<std::string> once_key(const std::string& text);       // the same, but not one of --once-per
 inline Result<Period> period(const std::string& text) { return parse_period(text); }

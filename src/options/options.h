@@ -88,6 +88,7 @@ struct NamingOptions : CommonOptions {
 struct LockingOptions : NamingOptions {
   bool nonblock = false;  // complete() sets wait.limit to 0, whatever a variable or a file says
   lock::WaitPolicy wait;  // as far as options say it
+  lock::HolderInfo self;  // the same
   int conflict_status = kNotAcquired;
   bool supersede = false;                  // ask the holder to stop
   std::optional<bool> stay_in_deadlock;    // none: no
@@ -95,7 +96,6 @@ struct LockingOptions : NamingOptions {
   bool shared = false, exclusive = false;  // complete() sets mode.kind from these
   std::optional<bool> by_set;              // --protocol set
   lock::Mode mode;
-  std::string reason;
 };
 
 struct RunOptions : LockingOptions {

@@ -76,7 +76,7 @@ Result<void> HistoryTable::add(const PastHold& hold) {
                    hold.who.user.empty() && hold.who.host.empty() ? "-" : user_and_host(hold.who),
                    hold.who.pid > 0 ? std::to_string(hold.who.pid) : "-",
                    escaped(hold.who.command, 60),
-                   escaped(hold.who.reason, 80)});
+                   remarks_of(hold.who, 80)});
   return rows_.size() < kTogether ? Result<void>{} : end();
 }
 

@@ -5,7 +5,6 @@
 
 #include <array>
 #include <nlohmann/json.hpp>
-#include <ranges>
 
 #include "page/embedded.h"
 #include "show/status.h"
@@ -30,7 +29,7 @@ void add_escaped(Json& json, const lock::LockName& name) {
 
 Json to_json(const lock::HolderInfo& holder) {
   Json json = {{"host", holder.host}, {"pid", holder.pid}};
-  for (const lock::HolderText& said : lock::kHolderTexts) json[said.name] = holder.*said.text;
+  for (const auto& [name, text] : lua::kSelfTexts) json[name] = holder.*text;
   return json;
 }
 
@@ -247,7 +246,8 @@ std::string table_text(const PageFacts& facts) {
 }
 
 std::string data_before_holds(const PageFacts& facts) {
-  Json remarks = Json::array(), totals = Json::array();
+  Json remarks = Json::array(), totals = Json::array(), texts = Json::array();
+  for (const auto& [name, text] : kRemarks) texts.push_back(name);
   for (const std::string& remark : facts.remarks) remarks.push_back({{"text", remark}});
   for (const auto& [name, of] : facts.totals) {
     totals.push_back({{"name", name.text()}, {"losses", of.losses}, {"forced", of.forced}, {"skips", of.skips}});
@@ -257,8 +257,8 @@ std::string data_before_holds(const PageFacts& facts) {
                             {"holds", facts.about_holds},      {"only_failures", facts.only_failures},
                             {"chosen", facts.chosen},          {"refused", static_cast<long long>(facts.refused)}};
   return R"({"about": )" + objects_json({about}) + R"(, "remarks": )" + dump(remarks) + R"(, "totals": )" +
-         dump(totals) + R"(, "locks": )" + (facts.locks ? status_json(*facts.locks, true) : "null\n") +
-         R"(, "holds": )";
+         dump(totals) + R"(, "texts": )" + dump(texts) + R"(, "locks": )" +
+         (facts.locks ? status_json(*facts.locks, true) : "null\n") + R"(, "holds": )";
 }
 
 }  // namespace

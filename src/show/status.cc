@@ -2,7 +2,6 @@
 #include "show/status.h"
 
 #include <array>
-#include <ranges>
 
 #include "lock/epoch.h"
 
@@ -80,10 +79,6 @@ std::string shown_holder(const lock::HolderView& holding) {
   return holding.by_set ? "another program" + (owner.empty() ? "" : " (" + owner + ")") : owner;
 }
 
-std::string reason_behind(const lock::HolderInfo& holder) {
-  return holder.reason.empty() ? "" : ": " + escaped(holder.reason, 200);
-}
-
 // "not renewed for 7s, overdue for 4s: its host may be gone"; empty if renewals come in time.
 std::string overdue_text(const lock::HolderView& holder) {
   if (holder.overdue == 0ms) return "";
@@ -111,8 +106,7 @@ void add_what_rlock_knows(Lines& lines, const lock::HolderView& holder) {
   const lock::HolderInfo& who = holder.who;
   lines.add("holder", user_and_host(who) + " pid " + std::to_string(who.pid));
   lines.add("command", escaped(who.command, 400) + (who.ended ? "  (" + std::string(kEnded) + ")" : ""));
-  // The reason, and whatever else a holder may say.
-  for (const auto& said : lock::kHolderTexts | std::views::drop(3)) lines.add(said.name, escaped(who.*said.text, 600));
+  for (const auto& [name, text] : kRemarks) lines.add(name, escaped(who.*text, 600));
   if (holder.since) {
     lines.add("since", date_text(*holder.since) + ", for " + rough_duration(holder.held_for.value_or(0ms)));
   }
@@ -135,11 +129,11 @@ void add_only_holder(Lines& lines, const lock::HolderView& holder, lock::Layout 
 void add_holders(Lines& lines, const Status& status) {
   for (const lock::HolderView& one : status.holders) {
     const std::string slots = slots_text(one.slots);
-    lines.add("holders", (slots.empty() ? "" : slots + ": ") +
-                             (one.described ? shown_holder(one) : "not taken by rlock") + reason_behind(one.who) +
-                             (one.who.ended ? ", " + std::string(kEnded) : "") + ", " +
-                             (is_renewed(one) ? lease_text(one) : "expires " + expiry_text(one.expires_in)) +
-                             in_front(", ", overdue_text(one)) + "\n            " + escaped(one.owner, 200));
+    lines.add("holders",
+              (slots.empty() ? "" : slots + ": ") + (one.described ? shown_holder(one) : "not taken by rlock") +
+                  in_front(": ", remarks_of(one.who, 200)) + (one.who.ended ? ", " + std::string(kEnded) : "") + ", " +
+                  (is_renewed(one) ? lease_text(one) : "expires " + expiry_text(one.expires_in)) +
+                  in_front(", ", overdue_text(one)) + "\n            " + escaped(one.owner, 200));
   }
   const long long more = status.number - static_cast<long long>(status.holders.size());
   if (more > 0) lines.add("holders", "and " + std::to_string(more) + " more");
@@ -161,7 +155,7 @@ void add_waiting(Lines& lines, const Status& status) {
                                                      : ", to write";
     lines.add("waiting", std::to_string(++place) + ". " + described(waiter.who, waiter.for_so_long) + mode +
                              in_front(", holds ", waiter.who.within.display_without(status.name())) +
-                             reason_behind(waiter.who));
+                             in_front(": ", remarks_of(waiter.who, 200)));
   }
   if (status.waiting > place) lines.add("waiting", "and " + std::to_string(status.waiting - place) + " more");
   for (const std::string& id : status.fair_queue) lines.add("waiting", escaped(id, 120) + "  (Redisson's fair queue)");
@@ -237,7 +231,7 @@ Row cells_of(const Status& status) {
                                           expires,
                                           waiting,
                                           escaped(holder.who.command, 60),
-                                          escaped(holder.who.reason, 80)}
+                                          remarks_of(holder.who, 80)}
                                     : Row{"-", "-", expires, waiting, "-", ""};
   row.insert(row.end(), rest.begin(), rest.end());
   return row;
@@ -257,6 +251,12 @@ std::string user_and_host(const lock::HolderInfo& holder) {
   return escaped(holder.user, 40) + "@" + escaped(holder.host, 80);
 }
 
+std::string remarks_of(const lock::HolderInfo& holder, std::size_t most) {
+  std::string all;
+  for (const auto& [name, text] : kRemarks) all += in_front(all.empty() ? "" : ": ", escaped(holder.*text, most));
+  return all;
+}
+
 std::string without_domain(const std::string& user_and_host) {
   const std::size_t at = user_and_host.find('@');
   if (at == user_and_host.npos) return user_and_host;
@@ -274,7 +274,9 @@ std::string slots_text(const lock::Slots& slots) {
 std::string held_by(const lock::HolderView& holding, long long holders) {
   std::string text = holding.mode == "read" ? "held for reading by " : "held by ";
   text += shown_holder(holding);
-  if (holding.described && !holding.who.reason.empty()) text += ", reason " + in_quotes(holding.who.reason);
+  for (const auto& [name, said] : kRemarks) {
+    if (!(holding.who.*said).empty()) text += std::string(", ") + name + " " + in_quotes(holding.who.*said);
+  }
   if (holding.described && holding.who.ended) text += ", which " + std::string(kEnded);
   text += in_front(", ", overdue_text(holding));
   if (holders > 1) text += " and " + std::to_string(holders - 1) + (holders == 2 ? " other" : " others");

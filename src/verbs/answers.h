@@ -11,8 +11,7 @@
 namespace rlock::lock {
 
 // What a holder or waiter says about itself, for people.
-struct HolderInfo {
-  std::string host, user, command, reason;
+struct HolderInfo : lua::SelfTexts {  // host, user, command, reason: lua/07_memory.lua
   long pid = 0;
   bool listens = false;     // it can be asked to stop, see ask_to_stop
   bool in_history = false;  // it records its hold when that is over
@@ -24,16 +23,6 @@ struct HolderInfo {
   AncestorLocks within{};
   bool stays = false;
 };
-
-// The texts of HolderInfo, by their names in Redis (lua/07_memory.lua, which has the same ones), history and JSON.
-struct HolderText {
-  const char* name;
-  std::string HolderInfo::* text;
-};
-inline constexpr HolderText kHolderTexts[] = {{"host", &HolderInfo::host},
-                                              {"user", &HolderInfo::user},
-                                              {"command", &HolderInfo::command},
-                                              {"reason", &HolderInfo::reason}};
 
 // One hold of a lock, as long as its lease is renewed.
 struct Hold {

@@ -77,7 +77,7 @@ std::vector<std::string> about(const AcquireRequest& request) {
   const auto add = [&](std::string_view name, const std::string& value) {
     if (!value.empty()) words.insert(words.end(), {std::string(name), value});
   };
-  for (const HolderText& said : kHolderTexts) add(said.name, shortened(holder.*said.text));
+  for (const auto& [name, text] : lua::kSelfTexts) add(name, shortened(holder.*text));
   add(f::pid, std::to_string(holder.pid));
   add(f::control, holder.listens ? "1" : "");
   add(f::renewal, holder.renewal > 0ms ? text_of(holder.renewal) : "");
@@ -334,7 +334,7 @@ HolderInfo holder_of(const Reply& said) {
                  .renewal = moment_of(said.value_of(f::renewal)).value_or(0ms),
                  .within = AncestorLocks::parse(text_at(said, f::within).substr(0, AncestorLocks::kLongestText)),
                  .stays = is_set(said, f::stays)};
-  for (const HolderText& text : kHolderTexts) who.*text.text = text_at(said, text.name);
+  for (const auto& [name, text] : lua::kSelfTexts) who.*text = text_at(said, name);
   return who;
 }
 

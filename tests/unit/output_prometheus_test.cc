@@ -29,7 +29,7 @@ std::string label_of(const std::string& name) {
 lock::HolderView slot(const std::string& owner, milliseconds expires_in, std::optional<milliseconds> held_for) {
   lock::HolderView one{.owner = owner, .holds = 1, .expires_in = expires_in};
   one.described = held_for.has_value();
-  one.who = {.host = "h", .user = owner, .command = "true", .pid = 7};
+  one.who = {{.host = "h", .user = owner, .command = "true"}, 7};
   one.held_for = held_for;
   return one;
 }
