@@ -102,14 +102,18 @@ local function reply(map)
   return cmsgpack.pack(map)
 end
 
--- An untrusted number, if it is one from `least` to `most`; otherwise nil.
+-- An untrusted number, if it is a whole one from `least` to `most`; otherwise nil. The server refuses a time with a fraction.
 local function number_in(value, least, most)
   local number = (type(value) == 'number' or type(value) == 'string' and #value <= 20) and tonumber(value)
-  return number and number >= least and number <= (most or 2 ^ 53) and number or nil  -- not NaN
+  return number and number >= least and number <= (most or 2 ^ 53) and number % 1 == 0 and number or nil  -- not NaN
 end
 
 -- Not "%d", which is a C long with 32 bits on some servers.
 local function text(number) return string.format('%.0f', number) end
+
+-- The milliseconds that a key has left; -1: forever; -2: there is none. Other programs may write times of thousands of years,
+-- of which Lua would make numbers that the server does not read.
+local function time_left(key) return math.min(redis.call('pttl', key), kLongestLease) end
 
 -- Other programs may write companion keys, too. Returns false for a key of another type.
 local function peek(...)
@@ -210,13 +214,13 @@ local function record_in(packed)
     type(waiter.hold) ~= 'string' or type(waiter.about) ~= 'table' or #waiter.about > 64 or #waiter.about % 2 ~= 0 then
     return
   end
-  for _, field in ipairs(waiter.about) do
-    if type(field) ~= 'string' then return end
+  for i = 1, #waiter.about do
+    if type(waiter.about[i]) ~= 'string' then return end
   end
   local want, once, asked = waiter.want or {}, waiter.once or {key = '', start = 0}, waiter.guard or {}
   local function is(kind, value) return value == nil or type(value) == kind end
   local function counts(value, most)
-    return value == nil or type(value) == 'number' and value % 1 == 0 and number_in(value, 1, most)
+    return value == nil or type(value) == 'number' and number_in(value, 1, most)
   end
   if type(want) ~= 'table' or not is('string', want.mode) or not counts(want.slots) or not counts(want.taken, 64) or
     not is('string', want.names) or type(once) ~= 'table' or type(once.key) ~= 'string' or type(once.start) ~= 'number' or

@@ -83,7 +83,7 @@ if request.layout == 'plain' then
   if verb == 'renew' and request.granted and request.lease ~= '0' and not guard then
     -- A job renews the lease that it was granted. Usually nobody waits, and no history is recorded.
     local held = peek('hmget', lock, owner, 'mode')
-    local left = held and held[1] and not held[2] and redis.call('pttl', lock)
+    local left = held and held[1] and not held[2] and time_left(lock)
     if left and left <= tonumber(request.lease) and redis.pcall('exists', queue, holds .. 'due') == 0 then
       redis.call('pexpire', holder, request.lease)
       redis.call('pexpire', lock, request.lease)

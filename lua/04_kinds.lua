@@ -24,17 +24,17 @@ end
 -- prevent another kind of lock. Its mark has the same TTL as the semaphore, unlike one left over from a deleted semaphore.
 local function made_here()
   return peek('hexists', holder, 'made') == 1 and
-    math.abs(redis.call('pttl', lock) - redis.call('pttl', holder)) < 1000
+    math.abs(time_left(lock) - time_left(holder)) < 1000
 end
 
 -- What kind of string the key contains.
 local function string_kind(adopt)
   local number = peek('getrange', lock, 0, 20)  -- enough to tell
-  if not number or not string.find(number, '^-?%d+$') or math.abs(tonumber(number)) > 2 ^ 53 then
+  if not number or number ~= '0' and not string.find(number, '^-?[1-9]%d*$') or math.abs(tonumber(number)) > 2 ^ 53 then
     return nil, 'text'
   end
   -- Permits have the same TTL as their number, or neither has one; others may be left over from a deleted semaphore.
-  local ends, own = redis.call('pttl', permits), redis.call('pttl', lock)
+  local ends, own = time_left(permits), time_left(lock)
   local of_it = ends ~= -2 and (ends == -1) == (own == -1) and math.abs(ends - own) < 1000
   -- Permits with a TTL are left over from another semaphore; a grant among them could not be proven later.
   if (of_it or made_here() or adopt and own == -1 and ends < 0) and not other_than_permits() then
@@ -69,7 +69,7 @@ local function hash_kind(mine)
     end
   until owners > 0 or cursor == '0'
   if others or owners == 0 or not mode and redis.call('hlen', lock) > 1 then return nil, 'data' end
-  if redis.call('pttl', lock) == -1 then return nil, 'timeless' end
+  if time_left(lock) == -1 then return nil, 'timeless' end
   return kind
 end
 
@@ -85,7 +85,7 @@ local function other_than(wanted, mine, adopt)
   end
   if what ~= 'none' and kind ~= wanted then
     return kind and {outcome = 'other-kind', what = kind} or
-      {outcome = 'other-kind', what = what, ttl = redis.call('pttl', lock), guess = guess or 'data'}
+      {outcome = 'other-kind', what = what, ttl = time_left(lock), guess = guess or 'data'}
   end
 end
 
@@ -130,7 +130,7 @@ local function one_holder(own)
   function own.available() return redis.call('exists', lock) == 0 end
   own.something_left = own.available
 
-  function own.free_in() return redis.call('pttl', lock) end
+  function own.free_in() return time_left(lock) end
   own.left_of = own.free_in
 
   function own.key_of() return holder end
@@ -178,7 +178,7 @@ local function plain()
     local number, all = redis.call('hlen', lock), {}
     if number == 1 then
       local id, count = unpack(redis.call('hgetall', lock))
-      all[1] = {owner = id, holds = tonumber(count) or 1, left = redis.call('pttl', lock)}
+      all[1] = {owner = id, holds = tonumber(count) or 1, left = time_left(lock)}
     end
     return number, all
   end
@@ -208,7 +208,7 @@ local function string_lock()
 
   -- A token of its holders; nil: it is not a lock of Symfony.
   local function symfony_token()
-    local found = redis.call('pttl', lock) > 0 and peek('zrange', lock, 0, 1) or {}
+    local found = time_left(lock) > 0 and peek('zrange', lock, 0, 1) or {}
     local token = found[1] == '__write__' and found[2] or found[1] or ''
     return #token == 44 and string.find(token, '^[%w+/]+=$') and token or nil
   end
@@ -236,7 +236,7 @@ local function string_lock()
   function own.holders()
     local value = value_of() or symfony_token()
     if not value then return 0, {} end
-    return 1, {{owner = value, holds = own.count_of(value) or 1, left = redis.call('pttl', lock)}}
+    return 1, {{owner = value, holds = own.count_of(value) or 1, left = time_left(lock)}}
   end
 
   function own.try_reads(spare) redis.call('getrange', spare, '0', '0') end

@@ -26,11 +26,12 @@ local function read_write()
   local function reader_left(reader, count)
     local left, numbers = 0, numbers_of(count)
     if #numbers < (number_in(count, 1, kMostHolds) or 1) then
-      left = math.max(redis.call('pttl', lock), 0)
+      left = math.max(time_left(lock), 0)
     end
     for _, number in ipairs(numbers) do
-      local ttl = redis.call('pttl', timeout_of(reader, number))
-      if ttl ~= -2 then left = math.max(left, ttl == -1 and redis.call('pttl', lock) or ttl) end
+      local ttl = time_left(timeout_of(reader, number))
+      if ttl == -1 then ttl = time_left(lock) end
+      left = math.max(left, ttl == -1 and kMonth or ttl)  -- somebody may have used PERSIST on both
     end
     return left
   end
@@ -93,7 +94,7 @@ local function read_write()
       local living, _, all = readers()
       if all then return #living > 0 and longest_of(living) or -2 end
     end
-    return redis.call('pttl', lock)  -- no reader lives longer than the lock
+    return time_left(lock)  -- no reader lives longer than the lock
   end
 
   -- The field of an owner, and its holds.
@@ -111,7 +112,7 @@ local function read_write()
 
   function own.left_of(id)
     local field, count, mode = field_of(id)
-    local left = redis.call('pttl', lock)
+    local left = time_left(lock)
     if mode == 'read' then
       -- A Java reader may have given the lock less time.
       local reader = reader_left(field, count)
@@ -133,7 +134,7 @@ local function read_write()
       for i = 1, #fields, 2 do
         if string.sub(fields[i], -6) == ':write' then
           return 1, {{owner = string.sub(fields[i], 1, -7), mode = 'write', holds = tonumber(fields[i + 1]) or 1,
-            left = redis.call('pttl', lock)}}
+            left = time_left(lock)}}
         end
       end
       seen = seen + #fields / 2
@@ -142,7 +143,7 @@ local function read_write()
   end
 
   function own.keep_for(ttl, call)
-    ttl = math.max(ttl, redis.call('pttl', lock))
+    ttl = math.max(ttl, time_left(lock))
     redis.call('pexpire', lock, ttl)
     redis.call('pexpire', holder, ttl)  -- tries the right before the next write
     call = call or redis.call
@@ -160,7 +161,7 @@ local function read_write()
       redis.call('set', timeout_of(id, 1), 1, 'px', ttl)
       redis.call('hset', lock, 'mode', 'read', id, 1)
     end
-    redis.call('pexpire', lock, math.max(ttl, redis.call('pttl', lock)))
+    redis.call('pexpire', lock, math.max(ttl, time_left(lock)))
   end
 
   function own.expire(id, ttl)
@@ -182,7 +183,7 @@ local function read_write()
     local field, count, mode = field_of(id)
     -- If another reader has longer, the lock's TTL is that one's. Before Redis 7.2, time passes within a script, so the two
     -- TTLs that put() sets differ by some milliseconds on a busy server.
-    local longest = mode == 'write' or reader_left(id, count) >= redis.call('pttl', lock) - 1000
+    local longest = mode == 'write' or reader_left(id, count) >= time_left(lock) - 1000
     redis.call('hdel', lock, field)
     if mode == 'read' then
       for _, number in ipairs(numbers_of(count)) do redis.call('del', timeout_of(id, number)) end

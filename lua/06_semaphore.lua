@@ -18,7 +18,7 @@ local function semaphore()
     local other = other_than('semaphore', nil, adopt)
     local beside = not other and other_than_permits()
     if beside then
-      return {outcome = 'other-kind', what = beside .. ' at ' .. permits, ttl = redis.call('pttl', permits), guess = 'data'}
+      return {outcome = 'other-kind', what = beside .. ' at ' .. permits, ttl = time_left(permits), guess = 'data'}
     end
     return other
   end
@@ -81,7 +81,7 @@ local function semaphore()
   end
 
   function own.keep_for(_, call)
-    local ttl, last = redis.call('pttl', lock), tonumber(redis.call('zrevrange', permits, 0, 0, 'withscores')[2]) or now
+    local ttl, last = time_left(lock), math.floor(redis.call('zrevrange', permits, 0, 0, 'withscores')[2] or now)
     local ours = made_here()
     redis.call('pexpire', holder, kMonth)  -- tries the right before the next write
     if ours then
@@ -114,8 +114,8 @@ local function semaphore()
       for number = first, first + at_once - 1 do numbers[#numbers + 1] = text(number) end
       local owners = redis.call('hmget', pool, unpack(numbers))
       for i, permit in ipairs(owners) do
-        local ends = permit and number_in(redis.call('zscore', permits, (permit_of(permit)) or ''), 0, 2 ^ 53)
-        if not (ends and ends > now and not mine[permit]) and #free < #digits then
+        local ends = permit and redis.call('zscore', permits, (permit_of(permit)) or '')
+        if not (ends and tonumber(ends) > now and not mine[permit]) and #free < #digits then
           free[#free + 1] = numbers[i]
         end
       end
@@ -150,7 +150,9 @@ local function semaphore()
     if names then words[#words + 1], words[#words + 2] = 'names', names end
     redis.call('hset', pool, unpack(words))
     limit(pool, kMonth)
-    redis.call('hset', own.key_of(id), 'slots', numbers, unpack(names and {'from', names} or {}))
+    if redis.call('exists', own.key_of(id)) == 1 then  -- somebody may have deleted it
+      redis.call('hset', own.key_of(id), 'slots', numbers, unpack(names and {'from', names} or {}))
+    end
     return numbers
   end
 
@@ -240,7 +242,7 @@ local function semaphore()
     return first_end
   end
 
-  function own.left_of(id) return end_of(id) - now end
+  function own.left_of(id) return math.floor(end_of(id) - now) end  -- others may write a fraction
   local function holds_of(id) return number_in(peek('hget', own.key_of(id), 'holds'), 1) or 1 end
 
   function own.count_of(id)
@@ -350,9 +352,10 @@ local function semaphore()
     return free > 0 and text(free) or nil
   end
 
-  -- Whether an owner that has lost some of its permits has others, which it no longer needs.
+  -- Whether an owner that has lost some of its permits has others, which it no longer needs. Without the number, they are left
+  -- over, and drop() would make a number without a time, which nobody would take for a semaphore.
   function own.has_rest(id)
-    local all = permit_of(id) and permits_of(id) or {}
+    local all = redis.call('exists', lock) == 1 and permit_of(id) and permits_of(id) or {}
     for i = 1, #all > 1 and #all or 0 do
       if redis.call('zscore', permits, all[i]) then return true end
     end

@@ -2,7 +2,7 @@
 --
 -- The queue is a sorted set, id of a waiter -> place. The waiters are a hash, id -> record, with the fields 'open' (the time of
 -- the last release, if it was open), 'latest' (the waiter that the next --replace-waiting replaces), and 'came' (see may_come()).
--- <waiters>:<id> says who has replaced a waiter, until that waiter asks again.
+-- <waiters>:<id> says who has replaced a waiter, for as long as that may ask again, and again if a reply is lost.
 -- A waiter listens on its own channel before it joins the queue, so if nobody listens there, it is dead, provided that it
 -- has listened to this very server. The queue may have come from another server: in a cluster with its slot, in a failover,
 -- or from the disk after a restart. Its waiters then have to connect again, and keep their places in the meantime.
@@ -87,11 +87,7 @@ local function keep_fair()
     end
   end
   for _, key in ipairs({fair_queue, fair_times}) do
-    if others then
-      redis.pcall('persist', key)
-    else
-      redis.pcall('pexpire', key, 2 * kAliveThere)
-    end
+    if others then redis.pcall('persist', key) else redis.pcall('pexpire', key, 2 * kAliveThere) end
   end
 end
 
@@ -127,7 +123,7 @@ local function join(id, free)
     if one == id then at, standing = i, true end
   end
   local before = at > 1 and redis.pcall('zscore', fair_times, ids[at - 1])
-  local ends = math.max(number_in(before, 0) or 0, now + math.max(redis.call('pttl', lock), 0)) + kAliveThere
+  local ends = math.max(number_in(before, 0) or 0, now + math.max(time_left(lock), 0)) + kAliveThere
   if type(redis.pcall('zadd', fair_times, text(ends), id)) == 'table' then return false end
   if not standing and type(redis.pcall('rpush', fair_queue, id)) == 'table' then
     redis.pcall('zrem', fair_times, id)

@@ -62,7 +62,7 @@ local function describe(entry)
     lasted = redis.pcall('hget', totals, 'lasted')  -- not declared, as in 07_memory.lua
     said.lasted = type(lasted) == 'string' and string.sub(lasted, 1, 512) or nil
   end
-  entry.said = said
+  entry.owner, entry.said = string.sub(entry.owner, 1, 512), said
   return entry
 end
 
@@ -108,7 +108,7 @@ if verb == 'acquire' then
     return granted_to(owner, known_token(token))
   end
 
-  if request.layout ~= 'semaphore' and redis.call('type', lock).ok == 'string' and made_here() and
+  if request.layout ~= 'semaphore' and redis.call('type', lock).ok == 'string' and made_here() and not other_than_permits() and
     redis.call('zcount', permits, '(' .. text(now), '+inf') == 0 then
     redis.call('del', lock, permits, holder)  -- an idle semaphore
   end
@@ -164,10 +164,13 @@ if verb == 'acquire' then
     write_down_the_lost()
   end
 
-  local first = first_waiter()
-  local known = first and living(first)
-  if known and not layout.fits(known.want) then
-    return reply({outcome = 'other-kind', what = 'lock that others wait for'})
+  local first, known
+  for look = 1, 2 do
+    first = first_waiter()
+    known = first and living(first)
+    if not known or layout.fits(known.want) then break end
+    if look == 2 then return reply({outcome = 'other-kind', what = 'lock that others wait for'}) end
+    prune(owner)  -- it may be dead
   end
 
   local function replace_waiter(id)
@@ -187,12 +190,10 @@ if verb == 'acquire' then
   end
 
   if wait then
-    if not stands_in_queue() then
+    local joins = not stands_in_queue()
+    if joins then
       local by = peek('get', waiters .. ':' .. owner)
-      if by then
-        redis.call('del', waiters .. ':' .. owner)
-        return reply({outcome = 'replaced', by = string.sub(by, 1, 512)})
-      end
+      if by then return reply({outcome = 'replaced', by = string.sub(by, 1, 512)}) end
       local place, most = tonumber(wait.place), wait.most
       local latest = wait.replace and redis.call('hget', waiters, 'latest')
       local vacated = latest and redis.call('zscore', queue, latest)
@@ -209,8 +210,8 @@ if verb == 'acquire' then
         place = tonumber(vacated)
       end
       redis.call('zadd', queue, text(place or new_place()), owner)
+      redis.call('pexpire', queue, alive_for(5))  -- now, because the rest may fail
       if first and first ~= owner and first_waiter() == owner then tell(first, 'behind') end
-      if wait.replace then redis.call('hset', waiters, 'latest', owner) end
     end
     known = living(owner)
     -- This server, if it listens here.
@@ -219,7 +220,8 @@ if verb == 'acquire' then
     redis.call('hset', waiters, owner, cmsgpack.pack({
       version = 2, alive = now + alive_for(redis.call('zrank', queue, owner)), since = known and known.since or now,
       lease = lease, hold = hold, about = about, want = want, renewal = request.renewal, once = once,
-      guard = guard and {data = guard.data, lag = guard.lag}, server = here ~= '' and here or known and known.server or nil}))
+      guard = guard and {data = guard.data, lag = guard.lag}, server = here ~= '' and here or known and known.server or nil}),
+      unpack(joins and wait.replace and {'latest', owner} or {}))
     keep_queue()
   end
 

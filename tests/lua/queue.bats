@@ -268,8 +268,11 @@ owner_of() { redis srv hkeys "$lock" | sed 's/:0$//'; }
   run -0 enqueue d 30000 hd '' 0 '' 1
   [[ ${lines[2]} == 0 && $(in_queue) == 'd c' ]]
   hears b 'replaced u@h pid d'
-  run -0 enqueue b 30000 hb
-  [[ $output == $'replaced\nu@h pid d' ]]
+  # Sent again if the reply is lost, which must not replace the one that came later.
+  for _ in 1 2; do
+    run -0 enqueue b 30000 hb '' 0 '' 1
+    [[ $output == $'replaced\nu@h pid d' && $(in_queue) == 'd c' ]]
+  done
   enqueue e 30000 he '' 0 '' 1
   [[ $(in_queue) == 'e c' ]]
 }
@@ -346,7 +349,7 @@ owner_of() { redis srv hkeys "$lock" | sed 's/:0$//'; }
   [[ $(in_queue) == c ]]
 }
 
-@test "a replaced waiter is told even if the queue is empty by then, and leaves nothing behind" {
+@test "a replaced waiter is told even if the queue is empty by then, and leaves nothing else behind" {
   listen b c
   acquire a 30000 ha ''
   enqueue b 30000 hb '' 0 '' 1
@@ -358,7 +361,8 @@ owner_of() { redis srv hkeys "$lock" | sed 's/:0$//'; }
   run -0 enqueue b 30000 hb "$place" 0 '' 1
   [[ ${lines[0]} == replaced ]]
   release c hc
-  [[ -z $(redis srv keys 'rlock:*') ]]
+  [[ $(redis srv keys 'rlock:*') == "$waiters:b:0" ]]
+  assert_bounded "$waiters:b:0"
 }
 
 @test "a waiter that replaces another one can join a full queue, because that does not get longer" {
@@ -503,4 +507,31 @@ heard_elsewhere() {
   run -0 release a ha
   [[ ${lines[0]} == released && $(redis srv exists "$lock") == 0 && $(in_queue) == b ]]
   heard_nothing b
+}
+
+@test "a queue has a time even if the waiter's record cannot be written" {
+  acquire a 30000 ha ''
+  redis srv set "$waiters" text
+  run ! enqueue b 30000 hb
+  assert_bounded "$queue"
+  redis srv del "$waiters" "$queue"
+  as_weak_user hset
+  run ! enqueue b 30000 hb
+  lacks_a_right "$output"
+  assert_bounded "$queue"
+  redis srv del "$queue"
+  as_weak_user zrank
+  run ! enqueue b 30000 hb '' 0 '' 1
+  assert_mortal
+}
+
+@test "a dead waiter for another kind of lock does not prevent this one" {
+  redis srv zadd "$queue" 1 w:0
+  redis srv eval "redis.call('hset', KEYS[1], 'w:0', $(packed "want = {mode = 'read'}"))" 1 "$waiters"
+  listen w
+  run -0 acquire b 30000 hb ''
+  [[ ${lines[0]} == other-kind && ${lines[1]} == 'lock that others wait for' ]]
+  leaves_the_line w
+  run -0 acquire b 30000 hb ''
+  [[ ${lines[0]} == granted ]]
 }

@@ -358,3 +358,17 @@ whole() { [[ $(redis srv exists "$lock") == 0 ]] || [[ $(redis srv hget "$lock" 
   mode=write run -0 acquire w 30000 hw ''
   [[ ${lines[0]} == held && $(redis srv hget "$lock" java:1) == 20 ]]
 }
+
+@test "PERSIST on a lock and on its readers ends no hold: they renew, and leave each other time" {
+  read_by a
+  read_by b
+  redis srv persist "$lock"
+  redis srv persist "$(timeout_of a)"
+  redis srv persist "$(timeout_of b)"
+  run -0 release b hb
+  [[ ${lines[0]} == released && $(holders_now) == a ]]
+  assert_bounded "$lock"
+  redis srv persist "$lock"
+  run -0 renew a 30000
+  [[ ${lines[0]} == renewed ]]
+}

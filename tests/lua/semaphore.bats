@@ -433,3 +433,62 @@ another_lock() {
   [[ ${lines[0]} == other-kind && $(free_slots) == 5 && $(redis srv zcard "$permits") == 1 ]]
   redis srv del "$lock" "$permits"
 }
+
+@test "a permit of another program may end with a fraction of a millisecond, in a few months" {
+  take 1
+  redis srv zadd "$permits" "$(($(server_ms) + 100 * 24 * 3600 * 1000)).5" 0123456789abcdef
+  redis srv decr "$lock"
+  run -0 renew "$(id 1)" 30000
+  [[ ${lines[0]} == renewed ]]
+  run -0 give 1
+  [[ ${lines[0]} == released && $(free_slots) == 1 ]]
+  run -0 take 2
+  [[ ${lines[0]} == granted ]]
+  redis srv eval "redis.call('zadd', KEYS[1], ARGV[1] .. '.5', redis.call('zrange', KEYS[1], 0, 0)[1])" 1 "$permits" \
+    "$(($(server_ms) + 40000))"
+  redis srv hset "$hold_keys$(hex 2)" lease 60000
+  run -0 acquire "$(id 3)" 30000 h3 "$(id 2)"
+  [[ ${lines[0]} == granted ]]
+}
+
+@test "an idle semaphore gives way to another kind only if the key beside it has no other data" {
+  take 1
+  give 1
+  redis srv zadd "$permits" 5 application 6 data
+  redis srv pexpire "$permits" 60000
+  layout=plain mode='' run -0 acquire a 30000 ha ''
+  [[ ${lines[0]} == other-kind && $(redis srv zcard "$permits") == 2 ]]
+}
+
+@test "a number with zeros in front is not a semaphore's" {
+  take 1
+  local number
+  for number in 000000000000000000002text 00; do
+    redis srv set "$lock" "$number" keepttl
+    run -0 inspect
+    [[ ${lines[0]} == other-kind ]]
+    run -0 give 1
+    [[ ${lines[0]} == other-kind && $(redis srv get "$lock") == "$number" ]]
+  done
+}
+
+@test "a holder whose description was deleted asks again: that leaves nothing without a time" {
+  take 1
+  redis srv del "$hold_keys$(hex 1)"
+  run -0 take 1
+  [[ ${lines[0]} == granted ]]
+  assert_mortal
+}
+
+@test "a deleted semaphore is not made again by the release of an owner of several slots, or by force" {
+  local several=00000009-0000-8000-8000-000000000002:1
+  mode='3 2'
+  acquire "$several" 30000 h9 ''
+  redis srv del "$lock"
+  run -0 release "$several" h9
+  [[ ${lines[0]} == free && $(redis srv exists "$lock") == 0 ]]
+  run -0 force_unlock "$several"
+  [[ ${lines[0]} == free && $(redis srv exists "$lock") == 0 ]]
+  run -0 take 1
+  [[ ${lines[0]} == granted && $(free_slots) == 2 ]]
+}
