@@ -56,7 +56,7 @@ local function held_back(asked, lease)
   local replication = not asked.data and ask_info('replication')
   -- One that may be written forgets its locks at the next full resync, without another master_replid.
   if replication and string.find(replication, 'role:slave', 1, true) then
-    error('READONLY this server is a replica, which forgets locks when it next copies its master', 0)
+    error("READONLY You can't write to a replica, which forgets locks when it next copies its master", 0)  -- as the server says it
   end
   -- A private server says in its record that its data outlives its restarts, to jobs that use its socket, too. It has no port,
   -- so the record of one that was restored on another server says nothing. Only zeros are the id of a server that has no such

@@ -108,6 +108,17 @@ teardown_file() { redis_stop srv; }
   [[ $status == 1 && $(redis srv dbsize) == 0 ]]
 }
 
+@test "a replica that may be written refuses a grant with the epoch guard, in the server's words, which src/redis knows" {
+  not_over cluster 'a cluster has no REPLICAOF'
+  redis srv config set replica-read-only no
+  redis srv replicaof 127.0.0.1 1
+  run script acquire owner=owner:1 lease=5000 hold=owner guard.lag=0
+  redis srv replicaof no one
+  redis srv config set replica-read-only yes
+  assert_says "READONLY You can't write"
+  [[ $status == 1 && $(redis srv exists "$lock") == 0 ]]
+}
+
 @test "a server that does not tell one life of its data from another grants nothing with the epoch guard" {
   not_over cluster 'a cluster has no epoch guard'
   # As other servers answer: always zeros, or nothing.
