@@ -167,9 +167,7 @@ local function publish(to, what) return redis.pcall(request.sharded and 'spublis
 -- Also for clients of other programs that use SUBSCRIBE in a cluster, on the server that keeps the slot.
 local function publish_for_others(to, what)
   local heard = publish(to, what)
-  if request.sharded and redis.pcall('pubsub', 'numsub', to)[2] ~= 0 then
-    redis.pcall('publish', to, what)
-  end
+  if request.sharded and redis.pcall('pubsub', 'numsub', to)[2] ~= 0 then redis.pcall('publish', to, what) end
   return heard
 end
 

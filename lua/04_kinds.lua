@@ -37,9 +37,7 @@ local function string_kind(adopt)
   local ends, own = time_left(permits), time_left(lock)
   local of_it = ends ~= -2 and (ends == -1) == (own == -1) and math.abs(ends - own) < 1000
   -- Permits with a TTL are left over from another semaphore; a grant among them could not be proven later.
-  if (of_it or made_here() or adopt and own == -1 and ends < 0) and not other_than_permits() then
-    return 'semaphore'
-  end
+  if (of_it or made_here() or adopt and own == -1 and ends < 0) and not other_than_permits() then return 'semaphore' end
   return nil, 'number'
 end
 

@@ -63,10 +63,8 @@ local function read_write()
   -- Removes dead readers, as far as there is time, and the lock if none is left. Returns whether one is alive, or may be.
   local function somebody_reads(living, dead, all)
     for _, reader in ipairs(dead) do redis.call('hdel', lock, reader) end
-    if #living == 0 and all and redis.call('hget', lock, 'mode') == 'read' then
-      redis.call('del', lock)
-    end
-    unfinished = unfinished or #living == 0 and not all
+    if #living == 0 and all and redis.call('hget', lock, 'mode') == 'read' then redis.call('del', lock) end
+    unfinished = unfinished or #living == 0 and not all and #dead > 0  -- otherwise, another call would not get further
     return #living > 0 or not all
   end
 
@@ -171,9 +169,7 @@ local function read_write()
       redis.call('pexpire', holder, ttl)
       return
     end
-    for _, number in ipairs(numbers_of(count)) do
-      redis.call('pexpire', timeout_of(id, number), ttl)
-    end
+    for _, number in ipairs(numbers_of(count)) do redis.call('pexpire', timeout_of(id, number), ttl) end
     own.keep_for(ttl, peek)
   end
 

@@ -27,7 +27,7 @@ local function remember_success(success)
   -- A job that has waited until another period may succeed after that period's own.
   local known = redis.pcall('hget', successes, key)
   local later, when = string.match(type(known) == 'string' and known or '', '^(%d+) %d+ (%d+) ')
-  if later and tonumber(when) <= at + kAhead and string.byte(key) ~= 1 then
+  if number_in(later, 0) and tonumber(when) <= at + kAhead and string.byte(key) ~= 1 then
     start = math.max(start, tonumber(later))
   end
   local written = redis.pcall('hset', successes, key, string.format('%.0f %.0f %.0f %s', start, at + lasts, at, success.who))

@@ -57,9 +57,7 @@ local function strangers(most)
   fair_in_use = #ids > 0
   for _, id in ipairs(ids) do
     local alive_until = redis.pcall('zscore', fair_times, id)
-    if #id <= 512 and (type(alive_until) ~= 'string' or tonumber(alive_until) > now) then
-      alive[#alive + 1] = id
-    end
+    if #id <= 512 and (type(alive_until) ~= 'string' or tonumber(alive_until) > now) then alive[#alive + 1] = id end
   end
   return alive
 end
@@ -93,9 +91,7 @@ end
 
 -- Removes a waiter of rlock from it.
 local function part(id)
-  if fair_in_use == nil then
-    fair_in_use = has_fair_queue and redis.pcall('exists', fair_queue) == 1
-  end
+  if fair_in_use == nil then fair_in_use = has_fair_queue and redis.pcall('exists', fair_queue) == 1 end
   if fair_in_use and joined(id) then
     local ids = redis.pcall('lrange', fair_queue, 0, 99)
     local found = #ids < 100

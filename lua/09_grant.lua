@@ -129,9 +129,7 @@ local function announce(payload)
     redis.pcall('del', where)  -- several releases leave one element
   end
   fault = fault_of(redis.pcall('lpush', where, wake.what))
-  if fault == '' and not pcall(limit, where, wake.lasts) then
-    fault = 'no right to give ' .. where .. ' a time'
-  end
+  if fault == '' and not pcall(limit, where, wake.lasts) then fault = 'no right to give ' .. where .. ' a time' end
   return fault
 end
 

@@ -41,9 +41,7 @@ if verb == 'release' then
 
   local count = layout.count_of(owner)
   local description, described, held, in_history
-  if count then
-    description, described, held, in_history = layout.description_of(owner, hold, 'history')
-  end
+  if count then description, described, held, in_history = layout.description_of(owner, hold, 'history') end
   -- If the hold still exists, no earlier sending has given it back.
   local before = not held and request.remember ~= '0' and text_at(outcome_key)
   if before and before ~= 'noted' then
@@ -68,9 +66,7 @@ if verb == 'release' then
     local outcome = remember('released')
     if in_history then no_longer_due(owner) end
     if total then unwritten = record(total, total == 'forced' and total or outcome, entry, 0) end
-    if redis.pcall('exists', queue, waiters, fair_queue) == 0 then
-      return given_back(outcome, 0, announce(payload))
-    end
+    if redis.pcall('exists', queue, waiters, fair_queue) == 0 then return given_back(outcome, 0, announce(payload)) end
     need_clock()
     if success then pcall(send_away) end
     return given_back(outcome, 0, hand_off(payload))
@@ -133,9 +129,7 @@ if verb == 'release' then
   -- Does what an earlier call had no time for.
   pcall(function()
     local payload = layout.clear()
-    if (payload or first_waiter()) and layout.something_left() and others_turn() == 0 then
-      hand_off(payload)
-    end
+    if (payload or first_waiter()) and layout.something_left() and others_turn() == 0 then hand_off(payload) end
   end)
   local token = text_at(token_key)
   return reply({outcome = layout.holders(1) == 0 and 'free' or 'other-owner', token = token and string.sub(token, 1, 32),

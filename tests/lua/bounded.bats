@@ -218,6 +218,16 @@ until_done() {
   wait_until grep -qx 0 free
 }
 
+@test "fields that are no readers, however many, do not make a writer ask again and again" {
+  use_lock "$lock" read_write write
+  redis srv eval "
+    redis.call('hset', KEYS[1], 'mode', 'read')
+    for i = 1, 1000 do redis.call('hset', KEYS[1], 'a:' .. i .. ':write', 1) end
+    redis.call('pexpire', KEYS[1], 60000)" 1 "$lock"
+  little acquire w 30000 hw ''
+  [[ ${lines[0]} == held ]]
+}
+
 @test "no call looks at all of a long queue of RFairLock" {
   local list="redisson_lock_queue:{$lock}" times="redisson_lock_timeout:{$lock}"
   listen b c

@@ -83,6 +83,17 @@ record() { redis srv hget "$successes" "$1"; }
   [[ $(record 'per day') == '2000 '* ]]
 }
 
+@test "a period that is no number does not end up in the next success" {
+  local junk
+  for junk in "$(printf '9%.0s' {1..30})" "$(printf '9%.0s' {1..400})"; do
+    acquire a 30000 ha ''
+    redis srv hset "$successes" 'per day' "$junk 9000000000000 1 7"$'\n'
+    release_success a ha 1000 'per day' 60000 "$junk"
+    [[ $(record 'per day') == '1000 '* ]]
+    redis srv del "$successes"
+  done
+}
+
 @test "a waiter for it is told at the release, leaves the queue, and is not granted the lock" {
   listen b c
   acquire_once a ha '0 1.4'
