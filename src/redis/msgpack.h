@@ -7,7 +7,7 @@
 
 namespace rlock::redis {
 
-// A map whose keys are texts; each key may be added once.
+// A map whose keys are texts; each may be added once. It, and each list, has up to 65,535 elements.
 class PackedMap {
  public:
   PackedMap& add(std::string_view key, std::string_view text);
@@ -30,9 +30,9 @@ class PackedMap {
   std::string bytes_{"\xde\0\0", kHead};
 };
 
-// A map becomes an array of its keys and values, for Reply::value_of; true 1, false and nil a nil; a number with a
-// fraction is cut. Errors (protocol): it is anything else than one such value, or has more than eight levels or 65,536
-// elements.
+// A map becomes an array of its keys and values, for Reply::value_of; true 1; false, nil and NaN a nil; a floating
+// number is cut to a whole one, at most 2^53; one of 2^63 or more becomes negative. Errors (protocol): it is anything
+// else than one such value, or has more than eight levels or 65,536 elements.
 Result<Reply> unpacked(std::string_view bytes);
 
 }  // namespace rlock::redis

@@ -10,7 +10,7 @@
 namespace rlock::redis {
 namespace {
 
-constexpr std::size_t kLongestReply = 2 << 20;  // a hundred waiters with the longest records, and a hundred holders
+constexpr std::size_t kLongestReply = 4 << 20;  // a hundred waiters with the longest records, and a hundred holders
 constexpr std::size_t kMostElements = 4096;
 constexpr int kDeepest = 8;
 
@@ -149,7 +149,7 @@ Result<std::optional<Reply>> ReplyReader::next() {
                 "this is not a Redis server: its answer is not RESP2, is nested too deeply, or has too many elements");
   }
   if (!raw) {
-    if (fed_ > kLongestReply) return fail(Error::Code::protocol, "the answer is longer than 2 MiB");
+    if (fed_ > kLongestReply) return fail(Error::Code::protocol, "the answer is longer than 4 MiB");
     return std::nullopt;
   }
   const std::unique_ptr<Reply> reply(static_cast<Reply*>(raw));

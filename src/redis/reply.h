@@ -39,7 +39,7 @@ class ReplyReader {
  public:
   ReplyReader();
 
-  // The next whole reply; none: more bytes are needed. Errors (protocol): it is not RESP2, or a reply has more than 2
+  // The next whole reply; none: more bytes are needed. Errors (protocol): it is not RESP2, or a reply has more than 4
   // MiB, 4096 elements in one array, or eight levels of arrays. The stream is useless after an error.
   Result<std::optional<Reply>> next();
 

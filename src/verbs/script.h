@@ -62,11 +62,11 @@ Call force_unlock_call(redis::Client& client, const Lock& lock, const HolderView
 Call raise_call(redis::Client& client, const Hold& hold, const Until& until);
 Call inspect_call(redis::Client& client, const Lock& lock, const Until& until);
 
-// One reply. Errors: those of redis::Client::call and insist; a server that refuses scripts is not asked again on the
-// same connection.
+// One reply. Errors: those of redis::Client::call and insist, with maybe_executed also if only a sending before the
+// last one may have been executed.
 Result<redis::Reply> send(redis::Client& client, const Call& call, Attempts attempts, const Until& until);
 
-// A result for each, in one exchange. Errors: those of redis::Client::call_all.
+// A result for each, in one exchange, or three where the script is unknown. Errors: those of redis::Client::call_all.
 std::vector<Result<redis::Reply>> send_all(redis::Client& client, std::span<const Call> calls, const Until& until);
 
 // The replies. Everything in them is untrusted. Errors of all: protocol if a reply does not have the shape that the

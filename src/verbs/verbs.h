@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The verbs on locks: one interface with two implementations. One server keeps a lock by the scripts of lua/, one for
-// each verb (ByScripts); several servers keep it as a quorum (lock/quorum.h). Servers (lock/servers.h) chooses by the
+// The verbs on locks: one interface with two implementations. One server keeps a lock by the script of lua/, which has
+// all verbs (ByScripts); several servers keep it as a quorum (lock/quorum.h). Servers (lock/servers.h) chooses by the
 // addresses.
 //
 // For both:

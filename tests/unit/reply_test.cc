@@ -92,13 +92,13 @@ TEST(ReplyReader, HasLimits) {
   EXPECT_FALSE(read_all(deep + ":1\r\n"));
 
   ReplyReader reader;
-  reader.feed("$4000000\r\n");
+  reader.feed("$8000000\r\n");
   bool refused = false;
-  for (int i = 0; i < 80 && !refused; ++i) {
+  for (int i = 0; i < 160 && !refused; ++i) {
     reader.feed(std::string(32 * 1024, 'x'));
     refused = !reader.next();
   }
-  EXPECT_TRUE(refused) << "a reply of 2 MiB and more";
+  EXPECT_TRUE(refused) << "a reply of 4 MiB and more";
 }
 
 TEST(Reply, NumbersAreWhole) {

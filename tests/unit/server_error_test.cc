@@ -42,6 +42,7 @@ TEST(ServerError, ReadsTheTextAfterErr) {
             wrong_kind);
   EXPECT_EQ(server_error("ERR Error running script (call to f_0): @user_script: 1: -READONLY You can't write").code,
             unavailable);
+  EXPECT_EQ(server_error("ERR READONLY You can't write to a replica, which forgets locks when it …").code, unavailable);
   EXPECT_EQ(server_error("ERR Protocol error: unauthenticated multibulk length").code, denied);
   EXPECT_EQ(server_error("ERR unknown command 'EVAL', with args beginning with: 'return' ").code, config);
   EXPECT_EQ(server_error("ERR unknown command `EVAL`, with args beginning with: `return`, ").code, config);
