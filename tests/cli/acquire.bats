@@ -2,29 +2,9 @@
 # rlock acquire: what it prints, what it leaves on the server, and whom it refuses.
 
 load ../lib/common
+load ../lib/server
 
-setup_file() { redis_start srv; }
-setup() {
-  RLOCK_URL=$(redis_url srv)
-  export RLOCK_URL
-  cd "$BATS_TEST_TMPDIR" || return
-}
-teardown() { assert_clean srv; }
-teardown_file() { redis_stop srv; }
-
-FOREIGN=11111111-2222-3333-4444-555555555555:1
-
-take() { rlock acquire --lease 30s "$1"; }
-holder() { redis srv hgetall "$1"; }
-OWNER_PATTERN='^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}:[0-9]+$'
-waiters() { [[ $(listeners_on srv "redisson_lock__channel:{$1}") == "$2" ]]; }
 is_free() { [[ $(redis srv exists "$1") == 0 ]]; }
-
-@test "only the owner id is printed" {
-  run -0 --separate-stderr rlock acquire --lease 30s a
-  [[ $output =~ $OWNER_PATTERN && -z $stderr ]]
-  rlock release a --owner "$output"
-}
 
 @test "the keys are the lock, the holder's description and the fencing token, and only the token has no TTL" {
   local owner keys
@@ -36,19 +16,6 @@ is_free() { [[ $(redis srv exists "$1") == 0 ]]; }
   [[ $keys == $'fresh\nredisson_lock_token:{fresh}\nrlock:holder:{fresh}' ]]
   [[ $(redis srv ttl 'redisson_lock_token:{fresh}') == -1 ]]
   rlock release fresh --owner "$owner"
-}
-
-@test "without --lease it is a usage error" {
-  run -64 --separate-stderr rlock acquire a
-  assert_says --lease
-  [[ $(redis srv exists a) == 0 ]]
-}
-
-@test "a name that no lock can have is refused" {
-  local name
-  for name in '' '{' 'a{}b' '{a}' $'a\nb'; do
-    run -64 rlock acquire --lease 30s "$name"
-  done
 }
 
 @test "--export: eval sets the name, the owner and the token, regardless of what the name contains" {
@@ -183,30 +150,6 @@ SCRIPT
   done
 }
 
-@test "--export: the value of an option may look like a subcommand, and the text is complete" {
-  echo 'server-timeout = "5s"' >run
-  run -0 --separate-stderr rlock --config run acquire --lease 30s --export a
-  [[ $output == '(exit 70) ||'$'\n''export RLOCK_NAME=a '* ]]
-  rlock force-unlock -y a
-  run -0 --separate-stderr rlock acquire --lease 30s --reason --help --export a
-  [[ $output == '(exit 70) ||'$'\n''export RLOCK_NAME=a '* ]]
-  rlock force-unlock -y a
-}
-
-@test "nothing else is printed for --help, --version and other subcommands" {
-  run -0 --separate-stderr rlock acquire --export --help
-  [[ $output == 'rlock acquire'* ]]
-  run -0 --separate-stderr rlock acquire --export --version
-  [[ $output == 'rlock '[0-9]* ]]
-  run -0 --separate-stderr rlock run --reason --export acquire -- echo mine
-  [[ $output == mine ]]
-  run -0 --separate-stderr rlock -qv --server-timeout 9s run --reason --export acquire -- echo mine
-  [[ $output == mine ]]
-  run -0 --separate-stderr rlock acquire --lease 30s --reason --export a
-  [[ $output != *exit* ]]
-  rlock force-unlock -y a
-}
-
 @test "--json is one object with name, owner, token and lease" {
   local name=$'a "b" \\ ü'
   rlock acquire --lease 1.5m --json "$name" >json
@@ -219,32 +162,6 @@ assert lock["name"] == sys.argv[1] and lock["owner"] == sys.argv[2] and lock["le
 assert isinstance(lock["token"], str) and lock["token"].isdigit()
 EOF
   rlock force-unlock -y "$name"
-}
-
-@test "--json and --export together are refused" {
-  run -64 rlock acquire --lease 30s --json --export a
-}
-
-@test "a second acquire with -n, -w 0 or after -w is refused and changes nothing" {
-  local owner option
-  owner=$(take a)
-  for option in -n '-w 0' '-w 300ms'; do
-    run -75 --separate-stderr rlock acquire $option --lease 1h a
-    [[ -z $output ]]
-    assert_says 'not acquired: held by'
-  done
-  [[ $(holder a) == "$owner"$'\n1' ]]
-  (($(redis srv pttl a) <= 30000))
-  rlock release a --owner "$owner"
-}
-
-@test "-E sets the status for a lock that was not acquired, and -E 0 is silent" {
-  local owner
-  owner=$(take a)
-  run -9 rlock acquire -n -E 9 --lease 30s a
-  run -0 --separate-stderr rlock acquire -n -E 0 --lease 30s a
-  [[ -z $output && -z $stderr ]]
-  rlock release a --owner "$owner"
 }
 
 @test "without -n and -w it waits, and prints the owner id when it has the lock" {
@@ -276,24 +193,4 @@ EOF
   owner=$(rlock acquire --lease 1s a 2>warning)
   wait_until is_free a
   run -76 rlock release a --owner "$owner"
-}
-
-@test "inside rlock run of the same name it is refused, because it would wait forever" {
-  run -64 --separate-stderr rlock run a -- "$RLOCK" acquire --lease 30s a
-  assert_says 'already holds the lock'
-}
-
-@test "inside rlock run of another name it is granted" {
-  run -0 --separate-stderr rlock run a -- "$RLOCK" acquire --lease 30s b
-  [[ $(holder b) == "$output"$'\n1' ]]
-  rlock release b --owner "$output"
-}
-
-@test "a string and a read-write lock at the key are refused with 76 and kept" {
-  redis srv set s text px 60000
-  redis srv hset rw mode read "$FOREIGN" 1
-  run -76 rlock acquire -n --lease 30s s
-  run -76 rlock acquire -n --lease 30s rw
-  [[ $(redis srv get s) == text && $(redis srv hlen rw) == 2 ]]
-  redis srv del s rw
 }

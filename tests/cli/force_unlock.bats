@@ -2,85 +2,10 @@
 # rlock force-unlock: it shows the holder, asks, and takes the lock away.
 
 load ../lib/common
+load ../lib/server
 
-setup_file() { redis_start srv; }
-setup() {
-  RLOCK_URL=$(redis_url srv)
-  export RLOCK_URL
-  cd "$BATS_TEST_TMPDIR" || return
-}
-teardown() { assert_clean srv; }
-teardown_file() { redis_stop srv; }
-
-FOREIGN=11111111-2222-3333-4444-555555555555:1
-
-take() { rlock acquire --lease 30s "$1"; }
-holder() { redis srv hgetall "$1"; }
-waiters() { [[ $(listeners_on srv "redisson_lock__channel:{$1}") == "$2" ]]; }
 free() { [[ $(redis srv exists "$1" "rlock:holder:{$1}") == 0 ]]; }
 on_terminal() { python3 "$TESTS_DIR/lib/terminal.py" '[y/N]' "$@"; }
-
-@test "--yes frees the lock after showing the holder" {
-  local owner
-  owner=$(rlock acquire --lease 30s --reason 'left behind' a)
-  run -0 --separate-stderr rlock force-unlock --yes a
-  assert_says "holder    $(id -un)@$(uname -n) pid ${owner##*:}"
-  assert_says "$owner"
-  assert_says 'left behind'
-  [[ ${lines[-1]} == 'a: free' ]]
-  free a
-}
-
-@test "without a terminal it needs --yes, and takes nothing away" {
-  local owner
-  owner=$(take a)
-  run -64 --separate-stderr rlock force-unlock a </dev/null
-  assert_says --yes
-  [[ $(holder a) == "$owner"$'\n1' ]]
-  rlock release a --owner "$owner"
-}
-
-@test "on a terminal, y frees it" {
-  take a
-  run -0 on_terminal y "$RLOCK" force-unlock a
-  assert_says "holder    $(id -un)@"
-  assert_says 'a: free'
-  free a
-}
-
-@test "on a terminal, n and an empty line keep the lock" {
-  local owner answer
-  owner=$(take a)
-  for answer in n '' x; do
-    run -75 on_terminal "$answer" "$RLOCK" force-unlock a
-    assert_says 'unchanged'
-    [[ $(holder a) == "$owner"$'\n1' ]]
-  done
-  rlock release a --owner "$owner"
-}
-
-@test "--owner: frees the lock only from this owner" {
-  local owner
-  owner=$(take a)
-  run -76 --separate-stderr rlock force-unlock --yes --owner "$FOREIGN" a
-  assert_says 'unchanged'
-  [[ $(holder a) == "$owner"$'\n1' ]]
-  run -0 rlock force-unlock --yes --owner "$owner" a
-  free a
-}
-
-@test "the owner of acquire is told who has taken its lock, by renew and by release" {
-  local owner
-  owner=$(take a)
-  rlock force-unlock -y a
-  run -76 --separate-stderr rlock renew a --owner "$owner"
-  assert_says "a: not held: $(id -un)@"
-  assert_says ' (rlock force-unlock) has taken it away'
-  take a # by somebody else
-  run -76 --separate-stderr rlock release a --owner "$owner"
-  assert_says ' (rlock force-unlock) has taken it away'
-  rlock force-unlock -y a
-}
 
 @test "a lock with more holders than can be shown, none of them by rlock" {
   not_over cluster 'the key of a reader is another one there'
@@ -89,30 +14,6 @@ on_terminal() { python3 "$TESTS_DIR/lib/terminal.py" '[y/N]' "$@"; }
   run -76 --separate-stderr rlock force-unlock --yes --now a
   [[ $stderr == *'holders are known, and rlock took none; try again when there are fewer' ]]
   redis srv del a
-}
-
-@test "a free lock is reported as free" {
-  run -0 --separate-stderr rlock force-unlock --yes a
-  assert_says 'a: not held'
-  run -0 --separate-stderr rlock force-unlock a </dev/null
-  assert_says 'a: not held'
-}
-
-@test "a name that nobody has used has its own status" {
-  rlock run deploy -- true
-  run -1 --separate-stderr rlock force-unlock --yes deploi
-  [[ -z $output && $stderr == *'deploi: not known on '*'has this name' ]]
-  run -0 --separate-stderr rlock force-unlock --yes deploy
-  assert_says 'deploy: not held'
-}
-
-@test "the question names the server" {
-  take a
-  redis_listen srv
-  run -75 on_terminal n "$RLOCK" force-unlock --url "redis://127.0.0.1:$port" a
-  assert_says "Take this lock away on redis://127.0.0.1:$port"
-  redis_listen_no_more srv
-  rlock force-unlock -y a
 }
 
 # job_under ID: a shell starts a job under $owner that runs until there is a file end-ID, and waits until it has begun.
@@ -188,14 +89,6 @@ ends() { echo "touch end-$1; until [ \"\$(redis-cli -s $srv_sock hget a $owner)\
   redis srv acl deluser deaf
 }
 
-@test "another program's lock is freed, regardless of its count" {
-  redis srv hset a "$FOREIGN" 3
-  redis srv pexpire a 60000
-  run -0 --separate-stderr rlock force-unlock --yes a
-  assert_says "$FOREIGN"
-  free a
-}
-
 @test "a single 0 is published" {
   local pid
   take a
@@ -243,13 +136,6 @@ ends() { echo "touch end-$1; until [ \"\$(redis-cli -s $srv_sock hget a $owner)\
   wait_until gone "$pid"
   [[ $(holder a) == "$owner"$'\n1' ]]
   rlock release a --owner "$owner"
-}
-
-@test "a string at the key is refused with 76 and kept" {
-  redis srv set s text px 60000
-  run -76 rlock force-unlock --yes s
-  [[ $(redis srv get s) == text ]]
-  redis srv del s
 }
 
 @test "-w 0 asks the holder once, and does not wait: 75, and the command ends" {

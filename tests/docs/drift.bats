@@ -2,9 +2,9 @@
 # The documents say what the program does: options, statuses, variables, and examples that run.
 
 load ../lib/common
+load ../lib/server
 load ../lib/docs
 
-setup_file() { redis_start srv; }
 setup() {
   ROOT=$(cd "$TESTS_DIR/.." && pwd)
   MAN=$ROOT/man/rlock.1
@@ -14,8 +14,6 @@ setup() {
   export RLOCK_URL
   cd "$BATS_TEST_TMPDIR" || return
 }
-teardown() { assert_clean srv; }
-teardown_file() { redis_stop srv; }
 
 SUBCOMMANDS='run acquire renew release status force-unlock history doctor config local help version'
 
@@ -318,7 +316,7 @@ rows = [line for line in (root / "docs/track-record.md").read_text().splitlines(
 wrong = 0
 for row in rows:
     # FILE: NAME, up to a … or a remark in brackets.
-    for file, name in re.findall(r"(tests/[a-z]+/\w+\.(?:bats|cc))`?(?:: ([^;…(|]*))?", row.rsplit(" | ", 1)[1]):
+    for file, name in re.findall(r"(tests/[a-z]+/\w+\.(?:bats|cc|table))`?(?:: ([^;…(|]*))?", row.rsplit(" | ", 1)[1]):
         text = (root / file).read_text() if (root / file).exists() else None
         plain = re.sub(r'\\\\(["$`])', r"\1", text or "").replace("`", "")
         for one in re.split(r", (?=[A-Z])", name.replace("`", "").strip(" ,")):

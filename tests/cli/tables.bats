@@ -1,0 +1,65 @@
+#!/usr/bin/env bats
+# Runs the tables of cases beside this file, each as one test. What their lines mean is in lib/table.bash.
+
+load ../lib/common
+load ../lib/server
+load ../lib/table
+
+# Each section looks whether it has left something behind.
+teardown() { :; }
+
+@test "every table has a test here" {
+  local file count=0
+  for file in "$TESTS_DIR"/cli/*.table; do
+    grep -qF "table $(basename "$file" .table);" "$BATS_TEST_FILENAME"
+    count=$((count + 1))
+  done
+  ((count == $(grep -c '^@test .*{ table ' "$BATS_TEST_FILENAME")))
+}
+
+# noticed TEXT LINE...: a table with these lines fails and says TEXT.
+noticed() {
+  printf '%s\n' "${@:2}" >"$BATS_TEST_TMPDIR/wrong.table"
+  run table_file "$BATS_TEST_TMPDIR/wrong.table"
+  [[ $status == 1 && $output == *"$1"* ]] || { show && return 1; }
+}
+
+@test "a wrong expectation is noticed, with its line, and so is a line that means nothing" {
+  local right=('== a' '0 echo b' '  > b' '64 rlock frob -- touch ran  ! unknown subcommand')
+  printf '%s\n' "${right[@]}" >right.table
+  table_file "$PWD/right.table"
+  noticed 'wrong.table:2: status 1 instead of 0' '== a' '0 false' '0 true'
+  noticed 'wrong.table:3: the output is not: c' '== a' '0 true' '0 echo b  > c'
+  noticed ':2: the output is not: b' '== a' '0 echo b; echo c' '  > b'
+  noticed ':2: not in the output: c' '== a' '0 echo b  >~ c'
+  noticed ':2: no output was expected' '== a' '0 echo b'
+  noticed ':2: the error is not: c' '== a' '0 echo b c >&2  != c'
+  noticed ':2: not in the error: c' '== a' '0 echo b >&2  ! c'
+  noticed ':2: no error was expected' '== a' '0 echo b >&2'
+  noticed ':2: does not hold: [[ $output != b ]]' '== a' '0 echo b  ? [[ $output != b ]]'
+  noticed ':2: does not hold: false' '== a' '0 echo b  > b  ? false  ? true'
+  noticed 'the error does not begin with "rlock: "' '== a' '64 sh -c "echo b >&2; exit 64"  ! b'
+  noticed 'touch ran was run' '== a' '1 touch ran; false'
+  noticed 'keys were added' '== a' '64 redis srv set k v px 60000 >/dev/null; (exit 64)'
+  noticed $'key without TTL: k\nleft behind by: a' '== a' '0 redis srv set k v  > OK'
+  noticed 'in: b, with x=2' '== a' '0 true' '== b' '@ x: 1 2' '0 [[ $x == 1 ]]'
+  noticed ':2: the set-up failed' '== a' '+ false' '0 true'
+  noticed '1 failures in 2 sections' '== a' '0 false' '== b' '0 true'
+  noticed ':3: there is no case above' '== a' '+ true' '  > b' '0 true'
+  noticed ':3: not understood:   >b' '== a' '0 echo b' '  >b'
+  noticed ':3: not understood: rlock status' '== a' '0 true' 'rlock status'
+  noticed ':1: before the first section' '0 true' '== a' '0 true'
+  noticed 'no case in: b' '== a' '0 true' '== b' '+ true'
+  noticed 'there is no case' '# only a comment'
+  noticed 'there is no case' ''
+}
+
+@test "mistakes on the command line" { table bad_input; }
+@test "the forms of options" { table forms; }
+@test "rlock acquire" { table acquire; }
+@test "rlock release" { table release; }
+@test "rlock renew" { table renew; }
+@test "rlock run" { table run; }
+@test "the status of rlock run" { table exit_status; }
+@test "jobs that nest" { table nesting; }
+@test "rlock force-unlock" { table force_unlock; }

@@ -1,0 +1,26 @@
+# For files whose tests share one server: `load ../lib/server` beside ../lib/common. What a file needs otherwise, it
+# defines itself behind that line.
+
+setup_file() { redis_start srv; }
+setup() {
+  RLOCK_URL=$(redis_url srv)
+  export RLOCK_URL
+  cd "$BATS_TEST_TMPDIR" || return
+}
+teardown() { assert_clean srv; }
+teardown_file() { redis_stop srv; }
+
+# An owner that is none of ours, and what an owner id looks like.
+FOREIGN=11111111-2222-3333-4444-555555555555:1
+OWNER_PATTERN='^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}:[0-9]+$'
+
+# foreign NAME [TTL_MS]: a lock as another program takes it.
+foreign() {
+  redis srv hset "$1" "$FOREIGN" 1
+  redis srv pexpire "$1" "${2:-60000}"
+}
+# take NAME: prints the owner id.
+take() { rlock acquire --lease 30s "$1"; }
+holder() { redis srv hgetall "$1"; }
+# waiters NAME NUMBER: so many wait for it.
+waiters() { [[ $(listeners_on srv "redisson_lock__channel:{$1}") == "$2" ]]; }
