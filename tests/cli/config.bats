@@ -3,8 +3,8 @@
 # shellcheck disable=SC2154 # srv_sock and other_sock: set by redis_start
 
 load ../lib/common
+load ../lib/server
 
-setup_file() { redis_start srv; }
 setup() {
   RLOCK_URL=$(redis_url srv)
   export RLOCK_URL
@@ -13,8 +13,6 @@ setup() {
   USER_FILE=$XDG_CONFIG_HOME/rlock/rlock.toml
   cd "$BATS_TEST_TMPDIR" || return
 }
-teardown() { assert_clean srv; }
-teardown_file() { redis_stop srv; }
 
 # lease_of OPTION...: the lease of a job with these options, as status shows it.
 lease_of() {
@@ -28,25 +26,6 @@ wrong() {
     show
     return 1
   }
-}
-
-# json_lines: the last standard error is JSON, line by line, and has at least $1 lines.
-json_lines() {
-  python3 -c '
-import json, sys
-lines = sys.argv[1].splitlines()
-assert len(lines) >= int(sys.argv[2])
-for line in lines:
-    entry = json.loads(line)
-    assert entry["message"] and entry["level"]' "$stderr" "$1"
-}
-
-@test "options take precedence over variables, and variables over the file" {
-  [[ $(lease_of) == 30s ]]
-  echo 'lease = "41s"' >"$USER_FILE"
-  [[ $(lease_of) == 41s ]]
-  [[ $(RLOCK_LEASE=42s lease_of) == 42s ]]
-  [[ $(RLOCK_LEASE=42s lease_of --lease 43s) == 43s ]]
 }
 
 own_etc() { unshare -m true 2>/dev/null || skip 'only root can give a job an /etc of its own'; }
@@ -88,100 +67,6 @@ with_host_file() {
   [[ ! -e ran ]]
 }
 
-@test "the address may come from a file" {
-  echo "url = \"$RLOCK_URL\"" >"$USER_FILE"
-  unset RLOCK_URL
-  run -0 --separate-stderr rlock run x -- redis-cli -s "$srv_sock" exists x
-  [[ $output == 1 && -z $stderr ]]
-}
-
-@test "the file in HOME is used if XDG_CONFIG_HOME is not set" {
-  mkdir -p home/.config/rlock
-  echo 'lease = "41s"' >home/.config/rlock/rlock.toml
-  unset XDG_CONFIG_HOME
-  [[ $(HOME=$PWD/home lease_of) == 41s ]]
-}
-
-@test "--config and RLOCK_CONFIG replace the usual files" {
-  echo 'lease = "41s"' >"$USER_FILE"
-  echo 'lease = "44s"' >c.toml
-  echo 'lease = "45s"' >d.toml
-  [[ $(lease_of --config c.toml) == 44s ]]
-  [[ $(RLOCK_CONFIG=c.toml lease_of) == 44s ]]
-  [[ $(RLOCK_CONFIG=c.toml lease_of --config d.toml) == 45s ]]
-  echo '# nothing' >c.toml
-  [[ $(lease_of --config c.toml) == 30s ]]
-}
-
-@test "every setting can be in the file, under its long name" {
-  printf '%s\n' '# all of them' "url = \"$RLOCK_URL\"" 'server-timeout = "4s"' 'quiet = false' 'verbose = true' \
-    'log-format = "json"' 'wait = "3s"' 'conflict-exit-code = 9' 'lease = "40s"' 'kill-after = "2s"' \
-    'reason = "why not"' >c.toml
-  unset RLOCK_URL
-  run -0 --separate-stderr rlock run --config c.toml x -- "$RLOCK" status x
-  [[ $output == *'why not'* && $output =~ lease\ +40s ]]
-}
-
-@test "a # in a quoted value is not a comment, but one after it is" {
-  echo 'reason = "release #14" # the next one' >c.toml
-  run -0 --separate-stderr rlock run --config c.toml x -- "$RLOCK" status x
-  [[ $output =~ reason\ +release\ #14($|$'\n') ]]
-}
-
-@test "wait, conflict-exit-code and reason from variables" {
-  local owner
-  owner=$(rlock acquire --lease 30s x)
-  RLOCK_WAIT=0 RLOCK_CONFLICT_EXIT_CODE=9 run -9 --separate-stderr rlock run x -- true
-  RLOCK_CONFLICT_EXIT_CODE=9 run -9 --separate-stderr rlock run -n x -- true
-  RLOCK_WAIT=10m RLOCK_CONFLICT_EXIT_CODE=9 run -8 --separate-stderr rlock run -n -E 8 x -- true
-  rlock release --owner "$owner" x
-  RLOCK_REASON=because run -0 --separate-stderr rlock run x -- "$RLOCK" status x
-  assert_says because
-}
-
-@test "settings in the file do not affect subcommands without them" {
-  printf 'lease = "41s"\nwait = "1s"\nkill-after = "1s"\nreason = "r"\nconflict-exit-code = 9\n' >"$USER_FILE"
-  run -0 --separate-stderr rlock status
-  run -0 --separate-stderr rlock status x
-  run -76 --separate-stderr rlock release --owner a:1 x
-}
-
-@test "a variable that is set but empty" {
-  local variable
-  for variable in RLOCK_URL RLOCK_SERVER_TIMEOUT RLOCK_CONFIG RLOCK_QUIET RLOCK_VERBOSE RLOCK_LOG_FORMAT RLOCK_WAIT \
-    RLOCK_CONFLICT_EXIT_CODE RLOCK_LEASE RLOCK_KILL_AFTER RLOCK_REASON RLOCK_PASSWORD_FILE; do
-    run -78 --separate-stderr env "$variable=" "$RLOCK" run x -- touch ran
-    assert_says "$variable"
-    [[ ! -e ran ]]
-  done
-}
-
-@test "a bad value in a variable names the variable" {
-  local pair
-  for pair in RLOCK_SERVER_TIMEOUT=10x RLOCK_QUIET=maybe RLOCK_VERBOSE=2x RLOCK_LOG_FORMAT=xml RLOCK_WAIT=-1 \
-    RLOCK_CONFLICT_EXIT_CODE=256 RLOCK_LEASE=10x RLOCK_KILL_AFTER=1e999 RLOCK_LEASE=0.5 RLOCK_LEASE=366d; do
-    run -78 --separate-stderr env "$pair" "$RLOCK" run x -- touch ran
-    assert_says "${pair%%=*}"
-    [[ ! -e ran ]]
-  done
-}
-
-@test "a file that is missing" {
-  wrong none.toml 'No such file'
-  RLOCK_CONFIG=none.toml run -78 --separate-stderr rlock run x -- touch ran
-  assert_says none.toml
-  [[ ! -e ran ]]
-}
-
-@test "a file that is a folder" {
-  mkdir folder
-  wrong folder directory
-  mkdir "$USER_FILE"
-  run -78 --separate-stderr rlock run x -- touch ran
-  assert_says rlock.toml
-  [[ ! -e ran ]]
-}
-
 @test "an unreadable file" {
   local folder
   folder=$(mktemp -d)
@@ -199,128 +84,6 @@ with_host_file() {
   rm -rf "$folder"
 }
 
-@test "an unknown setting: the nearest one is named" {
-  echo 'leese = "1m"' >c.toml
-  wrong c.toml 'did you mean lease?'
-  echo 'kill_after = "1m"' >c.toml
-  wrong c.toml 'did you mean kill-after?'
-  echo 'frobnicate = "1m"' >c.toml
-  wrong c.toml frobnicate
-  echo 'config = "d.toml"' >c.toml
-  wrong c.toml config
-  echo 'password = "s3cr3t"' >c.toml
-  wrong c.toml password
-  [[ $stderr != *s3cr3t* ]]
-}
-
-@test "an unknown variable: a warning that names the nearest one" {
-  RLOCK_LEESE=1m run -0 --separate-stderr rlock run x -- true
-  [[ $stderr == "rlock: warning: RLOCK_LEESE is not a variable that rlock knows; did you mean RLOCK_LEASE?" ]]
-  RLOCK_FROBNICATE=$'s3cr3t' run -0 --separate-stderr rlock status
-  [[ $stderr == "rlock: warning: RLOCK_FROBNICATE is not a variable that rlock knows" ]]
-  RLOCK_LEESE=1m run -0 --separate-stderr rlock run -q x -- true
-  [[ -z $stderr ]]
-  RLOCK_LEESE=1m run -0 --separate-stderr rlock run --log-format json x -- true
-  json_lines 1
-}
-
-@test "what rlock gives to commands and hooks is not an unknown variable, nor is a setting or a password" {
-  RLOCK_NAME=a RLOCK_OWNER=b:1 RLOCK_TOKEN=1 RLOCK_HELD= RLOCK_WHY=x RLOCK_EXIT_STATUS=1 RLOCK_LEASE=40s RLOCK_ON_LOST=true \
-    run -0 --separate-stderr rlock run x -- "$RLOCK" run y -- "$RLOCK" status x
-  [[ -z $stderr ]]
-  run -0 --separate-stderr rlock run --on-release "\"$RLOCK\" status x" x -- true
-  [[ $stderr != *variable* && $stderr == *held* ]]
-}
-
-@test "a text without quotes: the message asks for quotes and does not show the value" {
-  local line
-  for line in 'url = redis://:s3cr3t@host' 'url=redis://:s3cr3t@host' 'lease = 1m' 'wait = 1.5' 'reason = because' \
-    'password-file = /s3cr3t' 'quiet = yes' 'max-queue = 5 6' 'reason = 2026-11-22' 'priority = 99999999999999999999'; do
-    printf '# first\n\n%s\n' "$line" >c.toml
-    wrong c.toml ":3: ${line%%[ =]*}: put the value in quotes"
-    [[ $stderr != *s3cr3t* && $stderr != *9999* ]]
-  done
-  printf 'lease = "1m"\nreason = [\n 1234567890123456789012345\n]\n' >c.toml
-  wrong c.toml :3:
-  [[ $stderr != *12345* ]]
-}
-
-@test "a value without quotes is an integer, true or false, which the option must take" {
-  printf 'lease = 41\nwait = 0\nmax-queue = 5\npriority = -3\nconflict-exit-code = 0\nquiet = true\n' >c.toml
-  [[ $(lease_of --config c.toml) == 41s ]]
-  printf 'lease = "41"\nmax-queue = "5"\npriority = "-3"\nquiet = "true"\n' >c.toml
-  [[ $(lease_of --config c.toml) == 41s ]]
-  local line
-  for line in 'log-format = 1' 'lease = true' 'max-queue = false' 'quiet = 2'; do
-    printf '\n%s\n' "$line" >c.toml
-    wrong c.toml ":2: ${line%% *}: "
-  done
-}
-
-@test "comments and texts as in TOML" {
-  {
-    echo '# a comment with = "quotes'
-    printf 'lease=\t"41s"#behind\n'
-    printf '%s\n' "reason = 'a # b = \"c\", \"d\"'" 'on-lost = "first \"x\" \\"'
-  } >c.toml
-  run -0 --separate-stderr rlock run -v --config c.toml x -- "$RLOCK" status x
-  [[ $output =~ lease\ +41s && $output =~ reason\ +'a # b = "c", "d"' ]]
-  assert_says 'c.toml:4: on-lost'
-}
-
-@test "a file with a byte order mark, with Windows line endings, and without the last one" {
-  printf '\xef\xbb\xbf# settings\r\nlease = "41s"\r\nquiet = true' >c.toml
-  [[ $(lease_of --config c.toml) == 41s ]]
-  printf 'lease = "41s"\r\nreason = because\r\n' >c.toml
-  wrong c.toml ':2: reason: put the value in quotes'
-}
-
-@test "a file that is not UTF-8 is refused, even if the bytes are in a comment" {
-  printf 'lease = "41s"\n# caf\xe9\n' >c.toml
-  wrong c.toml ':2: the file is not valid UTF-8'
-  printf 'reason = "caf\xe9"\n' >c.toml
-  wrong c.toml ':1: the file is not valid UTF-8'
-  printf 'reason = "caf\xc3\xa9"\nlease = "41s"\n' >c.toml
-  [[ $(lease_of --config c.toml) == 41s ]]
-}
-
-@test "a table, or a key with dots, that is not a profile" {
-  printf 'quiet = true\n[server]\nlease = "1m"\n' >c.toml
-  wrong c.toml ':2: server: unknown table'
-  printf 'server.lease = "1m"\n' >c.toml
-  wrong c.toml ':1: server: unknown table'
-  printf '[profile.ci]\nlease = "1m"\n[profile.ci.deep]\n' >c.toml
-  wrong c.toml ':3: column 12: expected ]'
-}
-
-@test "a value that is a list, or is missing, or a key that occurs twice" {
-  printf '\nreason = ["a"]\n' >c.toml
-  wrong c.toml ':2: reason: a setting has one value'
-  printf '\nreason =\n' >c.toml
-  wrong c.toml ':2: column'
-  printf 'reason = "a"\nlease = "1m"\nreason = "b"\n' >c.toml
-  wrong c.toml ':3: reason is already defined above'
-  printf '[profile.ci]\n[profile.ci]\n' >c.toml
-  wrong c.toml ':2: [profile.ci] is already defined above'
-}
-
-@test "a wrong file is refused, regardless of its depth and length" {
-  local program
-  for program in '"a." * 32000 + "b = 1"' '"[" + "a." * 32000 + "b]"'; do
-    python3 -c "print('\n' + $program)" >c.toml
-    wrong c.toml ':2: '
-    [[ $stderr == *'unknown table'* ]]
-  done
-  for program in '"lease = " + "[" * 60000' '"lease = " + "{a = " * 12000'; do
-    python3 -c "print('\n' + $program)" >c.toml
-    wrong c.toml ':2: lease: '
-  done
-  python3 -c 'print("lease = \"41s\"\n".ljust(65535, "#"))' >c.toml
-  [[ $(wc -c <c.toml) == 65536 && $(lease_of --config c.toml) == 41s ]]
-  echo >>c.toml
-  wrong c.toml 'longer than 65536 bytes'
-}
-
 # profiles: c.toml with two of them.
 profiles() {
   printf '%s\n' 'lease = "41s"' 'reason = "plain"' '[profile.ci]' 'lease = "42s"' '[profile.Prod_2-a]' \
@@ -329,22 +92,6 @@ profiles() {
 
 # shown OPTION...: lease and reason of a job with these options.
 shown() { rlock run "$@" x -- "$RLOCK" status x | sed -n 's/^\(lease\|reason\)  *//p' | sort | paste -sd ' '; }
-
-@test "a profile takes precedence over settings outside of it, and over nothing else" {
-  profiles
-  export RLOCK_CONFIG=c.toml
-  [[ $(shown) == '41s plain' ]]
-  [[ $(shown --profile ci) == '42s plain' ]]
-  [[ $(RLOCK_PROFILE=ci shown) == '42s plain' ]]
-  [[ $(RLOCK_PROFILE=ci shown --profile Prod_2-a) == '41s of prod' ]]
-  [[ $(RLOCK_LEASE=43s shown --profile ci) == '43s plain' ]]
-  [[ $(RLOCK_LEASE=43s shown --profile ci --lease 44s) == '44s plain' ]]
-  printf '[profile.ci]\nlease = "45s"\n' >c.toml
-  run -0 --separate-stderr rlock run -v --profile ci x -- "$RLOCK" status x
-  [[ $output =~ lease\ +45s ]]
-  assert_says 'option profile: ci, from --profile'
-  assert_says 'option lease: 45s, from c.toml:2: profile.ci.lease'
-}
 
 @test "a profile may be in either file or in both, and takes precedence over settings outside of profiles in both" {
   own_etc
@@ -357,132 +104,6 @@ shown() { rlock run "$@" x -- "$RLOCK" status x | sed -n 's/^\(lease\|reason\)  
   run -78 --separate-stderr with_host_file '[profile.other]' "$RLOCK" run --profile none x -- touch ran
   assert_says "no profile 'none' in $USER_FILE or /etc/rlock/rlock.toml; there are: ci, other"
   [[ ! -e ran ]]
-}
-
-@test "a profile that does not exist: the others are named, and nothing runs" {
-  profiles
-  run -78 --separate-stderr rlock run --config c.toml --profile cj x -- touch ran
-  assert_says "--profile: there is no profile 'cj' in c.toml; there are: Prod_2-a, ci"
-  RLOCK_PROFILE=CI run -78 --separate-stderr rlock run --config c.toml x -- touch ran
-  assert_says "RLOCK_PROFILE: there is no profile 'CI' in c.toml"
-  run -78 --separate-stderr rlock run --config /dev/null --profile ci x -- touch ran
-  assert_says "no profile 'ci' in /dev/null; write its settings below [profile.NAME]"
-  HOME=$PWD/none XDG_CONFIG_HOME=$PWD/none run -78 --separate-stderr rlock run --profile ci x -- touch ran
-  assert_says "no profile 'ci'"
-  RLOCK_PROFILE='' run -78 --separate-stderr rlock run --config c.toml x -- touch ran
-  assert_says RLOCK_PROFILE
-  run -64 --separate-stderr rlock run --config c.toml --profile '' x -- touch ran
-  run -64 --separate-stderr rlock run --config c.toml --profile 'a.b' x -- touch ran
-  assert_says "'a.b' is not a profile's name"
-  RLOCK_PROFILE=$'\e[1m' run -78 --separate-stderr rlock run --config c.toml x -- touch ran
-  [[ ! -e ran && $stderr != *$'\e'* ]]
-}
-
-@test "a file cannot choose a profile, and every profile is checked, even if it is not chosen" {
-  echo 'profile = "ci"' >c.toml
-  wrong c.toml ':1: profile: '
-  printf '[profile.ci]\nprofile = "x"\n' >c.toml
-  wrong c.toml ':2: profile.ci.profile: unknown setting'
-  printf '[profile.ci]\nkill_after = "1s"\n' >c.toml
-  wrong c.toml ':2: profile.ci.kill_after: unknown setting; did you mean kill-after?'
-  printf '[profile.ci]\nquiet = ["a"]\n' >c.toml
-  wrong c.toml ':2: profile.ci.quiet: '
-  printf '[profile."a b"]\n' >c.toml
-  wrong c.toml ':1: column 10: expected a name'
-  printf '[[profile.ci]]\n' >c.toml
-  wrong c.toml ':1: column 2: expected a name'
-  printf 'profile.ci.lease = "1m"\n' >c.toml
-  wrong c.toml ':1: profile: write the settings of a profile below [profile.NAME]'
-  printf '[profile.ci]\nurl = "unix://:s3cr3t@/none"\n' >c.toml
-  chmod 644 c.toml
-  wrong c.toml ':2: profile.ci.url contains a password'
-  [[ $stderr != *s3cr3t* ]]
-}
-
-@test "the command gets the profile, and the file's path if it can be read again" {
-  profiles
-  # shellcheck disable=SC2016 # for another shell
-  local words='echo "$RLOCK_PROFILE $RLOCK_CONFIG"'
-  run -0 --separate-stderr rlock run --config c.toml --profile ci x -- sh -c 'cd / && "$RLOCK" run y -- "$RLOCK" status y'
-  [[ $output =~ lease\ +42s && -z $stderr ]]
-  [[ $(rlock run --config c.toml --profile ci x -- sh -c "$words") == "ci $PWD/c.toml" ]]
-  [[ $(RLOCK_PROFILE=ci RLOCK_CONFIG=c.toml rlock run x -- sh -c "$words") == "ci $PWD/c.toml" ]]
-  [[ $(RLOCK_PROFILE=ci rlock run --config <(cat c.toml) x -- sh -c "$words") == ' ' ]]
-  cp c.toml "$USER_FILE"
-  [[ $(rlock run --profile ci x -- sh -c "$words") == 'ci ' ]]
-  [[ $(rlock run x -- sh -c "$words") == ' ' ]]
-}
-
-@test "garbage" {
-  local text
-  for text in '^&%$' 'lease' '= "1m"' 'lease = "1m' 'lease = [1, 2]' 'lease = "1m" "2m"' 'lease = {a = 1}' \
-    $'lease = "1m"\nlease = "2m"'; do
-    printf '%s\n' "$text" >c.toml
-    wrong c.toml ''
-  done
-  head -c 3000 /dev/urandom >c.toml
-  printf '\n\x01\n' >>c.toml
-  wrong c.toml ''
-  LC_ALL=C not grep -qP '[\x00-\x08\x0b-\x1f\x7f]' <<<"$stderr"
-}
-
-@test "a file that never ends does not fill the memory" {
-  wrong /dev/zero ''
-}
-
-@test "a bad value: file and setting are named" {
-  local line
-  for line in 'lease = "10x"' 'server-timeout = "abc"' 'wait = "-1"' 'kill-after = ""' 'quiet = "maybe"' \
-    'log-format = "xml"' 'conflict-exit-code = 256'; do
-    echo "$line" >c.toml
-    wrong c.toml "${line%% *}"
-  done
-}
-
-@test "a bad value does not matter if an option takes precedence, or if it is for another subcommand" {
-  echo 'lease = "10x"' >c.toml
-  run -0 --separate-stderr rlock run --config c.toml --lease 30s x -- true
-  run -0 --separate-stderr rlock status --config c.toml
-}
-
-@test "quiet: no warning and no line about waiting, but errors" {
-  run -0 --separate-stderr rlock run --lease 4s x -- true
-  [[ $stderr == *warning* ]]
-  run -0 --separate-stderr rlock run -q --lease 4s x -- true
-  [[ -z $stderr ]]
-  RLOCK_QUIET=true run -0 --separate-stderr rlock run --lease 4s x -- true
-  [[ -z $stderr ]]
-  echo 'quiet = true' >c.toml
-  run -0 --separate-stderr rlock run --config c.toml --lease 4s x -- true
-  [[ -z $stderr ]]
-  run -69 --separate-stderr rlock run -q --url "unix://$PWD/none" x -- true
-  [[ -n $stderr ]]
-}
-
-@test "verbose: every step is reported" {
-  run -0 --separate-stderr rlock run -v --lease 6s x -- sleep 2.5
-  assert_says 'renewed for 6s'
-  RLOCK_VERBOSE=true run -0 --separate-stderr rlock run --lease 6s x -- sleep 2.5
-  assert_says 'renewed for 6s'
-  echo 'verbose = true' >c.toml
-  run -0 --separate-stderr rlock run --config c.toml --lease 6s x -- sleep 2.5
-  assert_says 'renewed for 6s'
-}
-
-@test "verbose: the server, and where each setting comes from; no value that may be secret" {
-  printf 'kill-after = "1s"\nlease = "41s"\non-lost = "mail s3cr3t"\n' >"$USER_FILE"
-  # 77: the server has no password.
-  RLOCK_LEASE=42s run -77 --separate-stderr rlock run -v --max-hold 1m --url "unix://:s3cr3t@$srv_sock" x -- true
-  assert_says "option url: given, from --url"
-  assert_says "server unix://$srv_sock, from --url"
-  assert_says "option max-hold: 1m, from --max-hold"
-  assert_says "option lease: 42s, from RLOCK_LEASE"
-  assert_says "option kill-after: 1s, from $USER_FILE:1: kill-after"
-  assert_says "option on-lost: given, from $USER_FILE:3: on-lost"
-  [[ $stderr != *s3cr3t* && $stderr != *41s* ]]
-  run -0 --separate-stderr rlock status -v
-  assert_says "server $RLOCK_URL, from RLOCK_URL"
-  [[ $stderr != *lease* ]]
 }
 
 @test "verbose: the default address is marked as such" {
@@ -512,41 +133,6 @@ shown() { rlock run "$@" x -- "$RLOCK" status x | sed -n 's/^\(lease\|reason\)  
   run -0 --separate-stderr rlock run -v --min-hold 1m x -- true
   assert_says 'x: kept for another'
   redis srv del x 'rlock:holder:{x}'
-}
-
-@test "messages as JSON" {
-  run -0 --separate-stderr rlock run -v --log-format json --lease 4s x -- true
-  json_lines 1
-  RLOCK_LOG_FORMAT=json run -0 --separate-stderr rlock run --lease 4s x -- true
-  json_lines 1
-  echo 'log-format = "json"' >c.toml
-  run -0 --separate-stderr rlock run --config c.toml --lease 4s x -- true
-  json_lines 1
-}
-
-@test "errors as JSON" {
-  run -69 --separate-stderr rlock run --log-format json --url "unix://$PWD/none" x -- true
-  json_lines 1
-  run -127 --separate-stderr rlock run --log-format json x -- ./none
-  json_lines 1
-  run -76 --separate-stderr rlock release --log-format json --owner a:1 x
-  json_lines 1
-  local owner
-  owner=$(rlock acquire --lease 30s x)
-  run -75 --separate-stderr rlock run -n --log-format json x -- true
-  json_lines 1
-  rlock release --owner "$owner" x
-  run -64 --separate-stderr rlock run --log-format json --lease 10x x -- true
-  json_lines 1
-  # Even before the options are known.
-  run -64 --separate-stderr rlock run --log-format=json --bogus x -- true
-  json_lines 1
-  RLOCK_LOG_FORMAT=json RLOCK_WAIT='' run -78 --separate-stderr rlock run x -- true
-  json_lines 1
-  RLOCK_LOG_FORMAT=json run -78 --separate-stderr rlock run --config "$PWD/none" x -- true
-  json_lines 1
-  RLOCK_LOG_FORMAT=json run -64 --separate-stderr rlock run --log-format text --bogus x -- echo --log-format=json
-  [[ $stderr == 'rlock: '* ]]
 }
 
 # File owners. As root, a job would run what another user says; only root can give files away.

@@ -63,3 +63,4 @@ noticed() {
 @test "the status of rlock run" { table exit_status; }
 @test "jobs that nest" { table nesting; }
 @test "rlock force-unlock" { table force_unlock; }
+@test "settings: options, variables and files" { table config; }
