@@ -2,23 +2,14 @@
 # rlock run --on-acquire, --on-release, --on-lost and --hook-timeout.
 
 load ../lib/common
+load ../lib/server
 load ../lib/job
 
-setup_file() { redis_start srv; }
-setup() {
-  RLOCK_URL=$(redis_url srv)
-  export RLOCK_URL
-  cd "$BATS_TEST_TMPDIR" || return
-}
 teardown() {
   # The leftovers of a failed test must not affect the others.
   end_mine_wholly "${frontend:-}"
   assert_clean srv
 }
-teardown_file() { redis_stop srv; }
-
-# For the texts of hooks: who holds the lock a.
-OWNER_OF_A='redis-cli -s "$srv_sock" hkeys a'
 
 held() { [[ $(redis srv exists a) == 1 ]]; }
 free() { [[ $(redis srv exists a 'rlock:holder:{a}') == 0 ]]; }
@@ -33,32 +24,10 @@ wait_for_hook() {
 # lose: deletes the lock a on the server.
 lose() { redis srv del a 'rlock:holder:{a}'; }
 
-@test "the order is on-acquire, the command, on-release" {
-  run -0 rlock run --on-acquire 'echo acquire >>log' --on-release 'echo release >>log' --on-lost 'echo lost >>log' a \
-    -- sh -c 'echo command >>log'
-  lines_are log 'acquire command release'
-}
-
-@test "the output of hooks goes to standard error, that of the command to standard output" {
-  run -0 --separate-stderr rlock run --on-acquire 'echo one; echo two >&2' --on-release 'echo three; echo four >&2' a \
-    -- echo command
-  [[ $output == command && $stderr == $'one\ntwo\nthree\nfour' ]]
-}
-
-@test "-q does not silence the output of hooks" {
-  run -0 --separate-stderr rlock -q run --on-acquire 'echo one' a -- true
-  [[ $stderr == one ]]
-}
-
 @test "the standard input of hooks is empty, and all of ours is left for the command" {
   seq 100000 >in
   rlock run --on-acquire 'wc -c >acquire' --on-release 'wc -c >release' a -- cat <in >out
   cmp in out
-  [[ $(<acquire) == 0 && $(<release) == 0 ]]
-}
-
-@test "a hook's standard input is empty if ours is closed" {
-  run -0 bash -c '"$@" <&-' -- "$RLOCK" run --on-acquire 'wc -c >acquire' --on-release 'wc -c >release' a -- true
   [[ $(<acquire) == 0 && $(<release) == 0 ]]
 }
 
@@ -77,111 +46,11 @@ lose() { redis srv del a 'rlock:holder:{a}'; }
   cmp release command
 }
 
-@test "hooks get no password" {
-  redis srv acl setuser bob on '>sesame-7' '~*' '&*' +@all
-  RLOCK_PASSWORD=sesame-7 REDISCLI_AUTH=sesame-7 run -0 --separate-stderr \
-    rlock --url "unix://bob:sesame-7@$srv_sock" run --on-acquire env --on-release env a -- true
-  [[ $stderr == *RLOCK_URL=unix://*RLOCK_URL=unix://* ]]
-  # The address on our own command line causes a different warning.
-  [[ $output$stderr != *sesame-7* ]]
-}
-
-@test "hooks are run by /bin/sh, regardless of SHELL" {
-  SHELL=/bin/false run -0 --separate-stderr rlock run --on-acquire 'echo "$0"' a -- true
-  [[ $stderr == *sh ]]
-}
-
-@test "a hook's text may start with a dash and have several lines" {
-  run -0 rlock run --on-acquire=$'-x 2>/dev/null\necho "a  b" >acquire\ntrue' a -- true
-  [[ $(<acquire) == 'a  b' ]]
-}
-
 @test "RLOCK_EXIT_STATUS is the command's status, and only on-release has it" {
   local status=0
   rlock run --on-acquire 'echo "${RLOCK_EXIT_STATUS-none}" >acquire' --on-release 'echo "$RLOCK_EXIT_STATUS" >release' a \
     -- sh -c 'echo "${RLOCK_EXIT_STATUS-none}" >command; exit 7' || status=$?
   [[ $status == 7 && $(<acquire) == none && $(<command) == none && $(<release) == 7 ]]
-}
-
-@test "RLOCK_EXIT_STATUS of a command killed by a signal is what a shell shows" {
-  run -137 rlock run --on-release 'echo "$RLOCK_EXIT_STATUS" >release' a -- sh -c 'kill -9 $$'
-  [[ $(<release) == 137 ]]
-}
-
-@test "on-release gets the command's status only once, regardless of RLOCK_EXIT_STATUS in our environment" {
-  RLOCK_EXIT_STATUS=99 run -0 rlock run --on-release 'env | grep ^RLOCK_EXIT_STATUS= >release' a -- true
-  [[ $(<release) == RLOCK_EXIT_STATUS=0 ]]
-}
-
-@test "the lock is held in on-acquire, the command and on-release, by the same owner" {
-  run -0 --separate-stderr rlock run --on-acquire "$OWNER_OF_A" --on-release "$OWNER_OF_A" a -- sh -c "$OWNER_OF_A"
-  [[ -n $output && $stderr == "$output"$'\n'"$output" ]]
-  free
-}
-
-@test "the lock is renewed during on-acquire and on-release" {
-  local wait='i=0; while [ $i -lt 65 ]; do sleep 0.1; i=$((i+1)); done; '
-  run -0 --separate-stderr rlock -q run --lease 5s --on-acquire "$wait$OWNER_OF_A" --on-release "$wait$OWNER_OF_A" a -- sh -c "$OWNER_OF_A"
-  [[ -n $output && $stderr == "$output"$'\n'"$output" ]]
-}
-
-@test "on-acquire fails: 78 and a message, the command is not started, and the lock is released" {
-  run -78 --separate-stderr rlock run --on-acquire 'exit 5' --on-release 'touch release' --on-lost 'touch lost' a -- touch started
-  assert_says 'on-acquire hook '
-  assert_says 5
-  [[ ! -e started && ! -e release && ! -e lost ]]
-  free
-}
-
-@test "on-acquire is killed: 78, and the command is not started" {
-  run -78 --separate-stderr rlock run --on-acquire 'kill -9 $$' a -- touch started
-  assert_says 'on-acquire hook '
-  [[ ! -e started ]]
-  free
-}
-
-@test "on-acquire cannot be found or executed: 78" {
-  touch plain
-  run -78 --separate-stderr rlock run --on-acquire ./nothing a -- touch started
-  assert_says 'on-acquire hook '
-  run -78 --separate-stderr rlock run --on-acquire ./plain a -- touch started
-  assert_says 'on-acquire hook '
-  run -78 --separate-stderr rlock run --on-acquire 'if (' a -- touch started
-  assert_says 'on-acquire hook '
-  [[ ! -e started ]]
-  free
-}
-
-@test "on-acquire hangs: stopped after --hook-timeout, 78" {
-  began=$(now_ms)
-  run -78 --separate-stderr rlock run --hook-timeout 300ms --on-acquire "$(hang pid)" a -- touch started
-  past 299
-  assert_says 'on-acquire hook '
-  assert_says 300ms
-  gone "$(<pid)"
-  [[ ! -e started ]]
-  free
-}
-
-@test "on-acquire hangs and ignores TERM: killed, 78" {
-  run -78 rlock run -k 300ms --hook-timeout 300ms --on-acquire "$(hang pid "trap '' TERM;")" a -- touch started
-  gone "$(<pid)"
-  [[ ! -e started ]]
-  free
-}
-
-@test "a hook that hangs is sent TERM first" {
-  run -78 rlock run --hook-timeout 300ms --on-acquire "trap 'touch term; exit 0' TERM; while :; do sleep 0.05; done" a -- touch started
-  [[ -e term && ! -e started ]]
-}
-
-@test "a hook that starts more processes and hangs: all of them are ended" {
-  run -78 rlock run -k 300ms --hook-timeout 500ms \
-    --on-acquire "(trap '' TERM; $(hang one)) & setsid sh -c '$(hang two)' & $(hang three)" a -- touch started
-  gone "$(<one)"
-  gone "$(<two)"
-  gone "$(<three)"
-  free
 }
 
 @test "on-release fails: a warning, and the command's status" {
@@ -194,14 +63,6 @@ lose() { redis srv del a 'rlock:holder:{a}'; }
   done
 }
 
-@test "on-release hangs: stopped after --hook-timeout, and the status is the command's" {
-  run -4 --separate-stderr rlock run -k 300ms --hook-timeout 300ms --on-release "$(hang pid "trap '' TERM;")" a -- sh -c 'exit 4'
-  assert_says 'on-release hook '
-  assert_says 300ms
-  gone "$(<pid)"
-  free
-}
-
 @test "the lock is kept until a hook that hangs is dead" {
   job_start -k 1s --hook-timeout 300ms --on-release "$(hang pid "trap '' TERM;")" a -- true
   wait_for_hook pid
@@ -212,43 +73,12 @@ lose() { redis srv del a 'rlock:holder:{a}'; }
   [[ $status == 0 ]]
 }
 
-@test "on-release runs when the command and everything that it has started have ended" {
-  run -0 rlock run -k 300ms --on-release 'kill -0 "$(cat pid)" 2>/dev/null && touch alive; touch release' a \
-    -- sh -c "(trap '' TERM; $(hang pid)) & until [ -s pid ]; do sleep 0.02; done"
-  [[ -e release && ! -e alive ]]
-  gone "$(<pid)"
-}
-
 @test "on-release runs after a signal to rlock, too" {
   job_start --on-release 'echo "$RLOCK_EXIT_STATUS" >release' a -- sleep 100
   job_parts
   kill -TERM "$frontend"
   job_status
   [[ $status == 143 && $(<release) == 143 ]]
-}
-
-@test "on-release runs after --max-hold, with the lock held" {
-  run -124 --separate-stderr rlock run --max-hold 500ms --on-release "$OWNER_OF_A" --on-lost 'touch lost' a -- sh -c "$OWNER_OF_A; sleep 100"
-  [[ -n $output && $stderr == *"$output" && ! -e lost ]]
-}
-
-@test "a command that is not found: on-release runs if on-acquire has run" {
-  run -127 rlock run --on-acquire 'echo acquire >>log' --on-release 'echo "$RLOCK_EXIT_STATUS" >>log' a -- ./nothing
-  [[ ! -e log ]] || lines_are log 'acquire 127'
-  free
-}
-
-@test "the lock is not acquired: no hook runs" {
-  local owner
-  owner=$(rlock acquire --lease 30s a)
-  run -75 rlock run -n --on-acquire 'touch hook' --on-release 'touch hook' --on-lost 'touch hook' a -- touch started
-  [[ ! -e hook && ! -e started ]]
-  rlock release a --owner "$owner"
-}
-
-@test "no server: no hook runs" {
-  run -69 rlock --url "unix://$PWD/nobody" run --on-acquire 'touch hook' --on-release 'touch hook' --on-lost 'touch hook' a -- true
-  [[ ! -e hook ]]
 }
 
 @test "on-lost runs after the lock was lost and the command was stopped; on-release does not" {
@@ -296,11 +126,6 @@ lose() { redis srv del a 'rlock:holder:{a}'; }
   [[ $status == 74 && -s why && $(<why) != *nonsense* ]]
 }
 
-@test "the lease ends with --no-renew: on-lost says so, and on-release does not run" {
-  run -74 --separate-stderr rlock run --no-renew --lease 3s --on-lost 'echo "$RLOCK_WHY" >why' --on-release 'touch release' a -- sleep 100
-  [[ $(<why) == *"prevents its renewal"* && ! -e release ]]
-}
-
 @test "on-lost fails or hangs: still 74" {
   local text
   for text in 'exit 5' "$(hang pid "trap '' TERM;")"; do
@@ -322,11 +147,6 @@ lose() { redis srv del a 'rlock:holder:{a}'; }
   redis_kill9 other
   job_status
   [[ $status == 74 && -s why ]]
-}
-
-@test "on-lost does not run if all goes well, nor if the command fails" {
-  run -3 rlock run --on-lost 'touch lost' a -- sh -c 'exit 3'
-  [[ ! -e lost ]]
 }
 
 @test "the lock is lost during on-acquire: the hook is stopped, the command is not started, 74" {
@@ -431,12 +251,6 @@ EOF
   wait_until free
 }
 
-@test "what on-acquire leaves in the background does not delay the command, and has ended when the lock is free" {
-  run -0 rlock run -k 300ms --hook-timeout 10m --on-acquire "($(hang pid "trap '' TERM;")) & until [ -s pid ]; do sleep 0.02; done" a -- sh -c "$OWNER_OF_A"
-  gone "$(<pid)"
-  free
-}
-
 @test "what on-release leaves in the background has ended when the lock is free" {
   job_start -k 1s --on-release "setsid sh -c \"$(hang pid "trap '' TERM;")\" & until [ -s pid ]; do sleep 0.02; done" a -- true
   wait_for_hook pid
@@ -455,21 +269,6 @@ EOF
   job_status
   [[ $status == 74 ]]
   gone "$(<pid)"
-}
-
-@test "only --hook-timeout stops hooks, not the command's --max-hold" {
-  run -0 rlock run --max-hold 1s --on-release 'sleep 1.5; touch release' a -- true
-  [[ -e release ]]
-}
-
-@test "hooks from the variables" {
-  RLOCK_ON_ACQUIRE='echo acquire >>log' RLOCK_ON_RELEASE='echo release >>log' RLOCK_ON_LOST='echo lost >>log' \
-    run -0 rlock run a -- sh -c 'echo command >>log'
-  lines_are log 'acquire command release'
-  RLOCK_ON_ACQUIRE=false run -78 rlock run a -- touch started
-  RLOCK_HOOK_TIMEOUT=300ms RLOCK_ON_ACQUIRE='sleep 100' run -78 --separate-stderr rlock run a -- touch started
-  assert_says 300ms
-  [[ ! -e started ]]
 }
 
 @test "on-lost from its variable" {
@@ -511,22 +310,6 @@ CONF
   done
   [[ ! -e started && ! -e hook ]]
   free
-}
-
-@test "only run has hooks" {
-  run -64 rlock acquire --lease 5s --on-acquire true a
-  run -64 rlock release --on-release true --owner x a
-  free
-}
-
-@test "a nested run in a hook shares the lock" {
-  run -0 --separate-stderr rlock run --on-acquire '"$RLOCK" run -n a -- echo inside' --on-release '"$RLOCK" run -n a -- echo inside' a -- true
-  [[ $stderr == $'inside\ninside' ]]
-}
-
-@test "a hook does not get the descriptor of --status-fd" {
-  run -0 --separate-stderr bash -c '"$RLOCK" run --status-fd 7 --on-acquire "ls /proc/self/fd | tr \"\\n\" \" \"" a -- true 7>lines'
-  [[ -s lines && " $stderr " != *' 7 '* ]]
 }
 
 @test "--on-lost that stops itself ends when its time is up" {

@@ -63,4 +63,5 @@ noticed() {
 @test "the status of rlock run" { table exit_status; }
 @test "jobs that nest" { table nesting; }
 @test "rlock force-unlock" { table force_unlock; }
+@test "hooks" { table hooks; }
 @test "settings: options, variables and files" { table config; }
