@@ -3,18 +3,12 @@
 # tests/lua/kind.bats tests which keys are no lock, and that no script changes them.
 
 load ../lib/common
+load ../lib/server
 
-setup_file() { redis_start srv; }
-setup() {
-  RLOCK_URL=$(redis_url srv)
-  export RLOCK_URL
-  cd "$BATS_TEST_TMPDIR" || return
-}
 teardown() {
   redis srv del k
   assert_clean srv
 }
-teardown_file() { redis_stop srv; }
 
 OWNER=11111111-2222-3333-4444-555555555555:7 # who asks has another one
 

@@ -25,15 +25,6 @@ free() { [[ $(redis srv exists a 'rlock:holder:{a}') == 0 ]]; }
 # past MS: that much time has passed since $began.
 # drop: does not wait for the lock a.
 drop() { redis srv del a 'rlock:holder:{a}'; }
-# refused TEXT ARG...: run exits with 64 and TEXT, starts nothing, and leaves nothing on the server.
-refused() {
-  local text=$1
-  shift
-  run -64 --separate-stderr rlock run "$@" refused -- touch started
-  assert_says "$text"
-  [[ -z $output && ! -e started ]]
-  [[ -z $(redis srv --scan --pattern '*refused*') ]]
-}
 # leave HOW TRAP: a command that leaves a process behind, which writes its pid to $pids; it runs for 0.6 s.
 leave() {
   echo "$1 bash -c '$2 echo \$\$ >>$pids; sleep 0.6; touch finished' </dev/null >/dev/null 2>&1 &
@@ -42,16 +33,6 @@ leave() {
 
 # --- --max-hold
 
-@test "--max-hold: the command is stopped with a message, the status is 124, and the lock is free" {
-  began=$(now_ms)
-  run -124 --separate-stderr rlock run --max-hold 500ms a -- sh -c 'echo $$ >pid; exec sleep 1000'
-  past 499
-  assert_says 'the limit of --max-hold'
-  assert_says 500ms
-  gone "$(<pid)"
-  free
-}
-
 @test "--max-hold: a command that ignores TERM is killed after --kill-after, with all of its tree" {
   began=$(now_ms)
   run -124 rlock run --max-hold 500ms -k 500ms a -- bash -c "$(tree "$pids")"
@@ -59,11 +40,6 @@ leave() {
   [[ $(wc -l <"$pids") == 3 ]]
   all_gone "$pids"
   free
-}
-
-@test "--max-hold: the command gets TERM and may end by itself: still 124" {
-  run -124 rlock run --max-hold 500ms a -- bash -c 'trap "echo TERM >>got; exit 0" TERM; while :; do sleep 0.05; done'
-  [[ $(<got) == TERM ]]
 }
 
 @test "--max-hold: the lock is held until the tree is dead" {
@@ -77,38 +53,12 @@ leave() {
   free
 }
 
-@test "--max-hold: a command that ends sooner has its own status" {
-  run -0 rlock run --max-hold 20s a -- true
-  run -5 rlock run --max-hold 20s a -- sh -c 'exit 5'
-  run -143 rlock run --max-hold 20s a -- sh -c 'kill $$'
-  free
-}
-
-@test "--max-hold does not count the wait" {
-  redis srv hset a 11111111-2222-3333-4444-555555555555:1 1
-  redis srv pexpire a 5000
-  run -0 rlock run --max-hold 4s a -- touch started
-  [[ -e started ]]
-}
-
 @test "--max-hold passes while leftovers are waited for: they are ended, and the lock is free" {
   run rlock run --max-hold 700ms -k 300ms --leftovers wait a -- bash -c "(trap '' TERM; echo \$BASHPID >>$pids; while :; do sleep 0.1; done) &
     until [[ -s $pids ]]; do sleep 0.02; done"
   show
   [[ $status == 124 || $status == 0 ]]
   all_gone "$pids"
-  free
-}
-
-@test "--max-hold may be longer than the lease" {
-  run -124 rlock run --lease 5s --max-hold 7s a -- bash -c 'for i in {1..1000}; do redis-cli -s "$srv_sock" hkeys a >>owners; sleep 0.1; done'
-  [[ $(sort -u owners | wc -l) == 1 ]] # never free, and never another's
-  [[ $(wc -l <owners) -gt 5 ]] # it was looked at
-}
-
-@test "--max-hold: a stopped command is ended, too" {
-  run -124 rlock run --max-hold 500ms -k 500ms a -- sh -c 'echo $$ >pid; kill -STOP $$; sleep 100'
-  gone "$(<pid)"
   free
 }
 
@@ -122,36 +72,12 @@ leave() {
 
 # --- --min-hold
 
-@test "--min-hold: rlock ends with the command, and the lock's TTL keeps it for the rest" {
-  local ttl
-  run -4 rlock run --min-hold 10m a -- sh -c 'exit 4'
-  ttl=$(redis srv pttl a)
-  ((ttl > 400000 && ttl <= 600000))
-  [[ $(redis srv pttl 'rlock:holder:{a}') -gt 0 ]]
-  run -75 rlock run -n a -- true
-  run -0 rlock status --is-held a
-  drop
-}
-
 @test "--min-hold counts from the start" {
   local ttl
   rlock run --min-hold 10m a -- sleep 2
   ttl=$(redis srv pttl a)
   ((ttl > 400000 && ttl <= 598100))
   drop
-}
-
-@test "--min-hold shorter than the command: free at once" {
-  run -0 rlock run --min-hold 300ms a -- sleep 0.6
-  free
-}
-
-@test "--min-hold: the next run gets the lock afterwards, not before" {
-  began=$(now_ms)
-  rlock run --lease 10m --min-hold 2s a -- true
-  run -0 rlock run -w 1m a -- touch started
-  past 1900
-  [[ -e started ]]
 }
 
 @test "--min-hold longer than the lease: the lock is kept for the whole time" {
@@ -198,51 +124,6 @@ leave() {
   run -0 rlock run -w 1m a -- true
 }
 
-@test "--min-hold holds when the command fails or dies of a signal" {
-  run -1 rlock run --min-hold 10m a -- false
-  held
-  drop
-  run -137 rlock run --min-hold 10m a -- sh -c 'kill -9 $$'
-  held
-  drop
-}
-
-@test "--min-hold only applies to a command that has run" {
-  run -127 rlock run --min-hold 20s a -- ./nothing
-  free
-  run -78 rlock run --min-hold 20s --on-acquire false a -- true
-  free
-}
-
-@test "--min-hold and --no-renew: the command is stopped, and the lock stays held" {
-  run -74 rlock run --no-renew --lease 2s --min-hold 10m a -- sleep 1000
-  (($(redis srv pttl a) > 400000))
-  drop
-}
-
-@test "--min-hold: status distinguishes it from a running command" {
-  rlock run --min-hold 10m a -- true
-  run -0 rlock status a
-  assert_says 'has ended; --min-hold keeps the lock'
-  run -0 rlock status --json a
-  assert_says '"ended": true'
-  run -75 --separate-stderr rlock run -n a -- true
-  assert_says 'which has ended; --min-hold keeps the lock'
-  run -0 rlock force-unlock --yes a
-  free
-}
-
-@test "--min-hold: force-unlock does not wait for it" {
-  rlock run --min-hold 10m a -- true
-  run -0 rlock force-unlock --yes --now a
-  free
-}
-
-@test "--min-hold of a nested run leaves the outer hold alone" {
-  run -0 rlock run a -- "$RLOCK" run --min-hold 1m a -- true
-  free
-}
-
 @test "--min-hold and --max-hold together: stopped at the latter, then free at once" {
   run -124 rlock run --min-hold 300ms --max-hold 600ms a -- sleep 100
   free
@@ -277,12 +158,6 @@ leave() {
   redis srv config resetstat
   run rlock run --no-renew --lease 4s a -- sleep 1000
   [[ $(redis srv info commandstats | sed -n 's/^cmdstat_pexpire:calls=\([0-9]*\),.*/\1/p') == "$without" ]]
-}
-
-@test "--no-renew: a command that ends in time has its own status, and the lock is free" {
-  run -6 --separate-stderr rlock run --no-renew --lease 6s a -- sh -c 'exit 6'
-  [[ -z $stderr ]]
-  free
 }
 
 # --- --leftovers
@@ -500,71 +375,6 @@ os.waitid(os.P_PID, pid, os.WEXITED | os.WNOWAIT)'
   [[ $(wc -l <"$pids") == 3 ]]
   all_gone "$pids"
   free
-}
-
-# --- Impossible values
-
-@test "--min-hold over --max-hold is refused" {
-  refused --min-hold --min-hold 5s --max-hold 3s
-  refused --max-hold --min-hold 5s --max-hold 3s
-  run -0 rlock run --min-hold 300ms --max-hold 1m a -- true
-  drop
-}
-
-@test "--max-hold for which --no-renew leaves no time is refused" {
-  refused --no-renew --no-renew --lease 5s --max-hold 1m
-  refused --max-hold --no-renew --lease 5s --max-hold 6s
-  run -0 rlock run --no-renew --lease 5s --max-hold 5s a -- true
-}
-
-@test "--kill-after that leaves no time in the lease is refused, and the limit is named" {
-  refused --kill-after -k 40s
-  refused 'at most' -k 40s
-  refused --kill-after -k 30s --lease 30s
-  refused --kill-after -k 2s --lease 1s
-  refused --kill-after -k 3s --no-renew --lease 2s
-  # The value in the message is allowed.
-  local limit
-  limit=$(sed -n 's/.*at most \([0-9.a-z]*\).*/\1/p' <<<"$stderr")
-  run -0 rlock run -k "$limit" --no-renew --lease 2s a -- true
-}
-
-@test "--leftovers with an unknown value is refused, and the known ones are named" {
-  local value
-  for value in '' no KILL 'kill,wait' 0; do
-    refused --leftovers "--leftovers=$value"
-  done
-  refused ignore --leftovers no
-}
-
-@test "--isolate with --leftovers ignore is refused" {
-  refused --isolate --isolate --leftovers ignore
-  refused --leftovers --isolate --leftovers ignore
-}
-
-@test "invalid, zero and negative durations are refused for each option" {
-  local option value
-  for option in --max-hold --kill-after --hook-timeout --lease --min-hold; do
-    for value in -1s -0.5 x '' 5y '1 s' 1s2 . nan inf 99999999999999999999d; do
-      refused "$option" "$option=$value"
-    done
-  done
-  for option in --max-hold --lease; do
-    refused "$option" "$option=0"
-    refused "$option" "$option=0ms"
-  done
-}
-
-@test "the same from the variables is refused, and the message names them" {
-  local variable
-  for variable in RLOCK_MAX_HOLD RLOCK_MIN_HOLD RLOCK_LEFTOVERS RLOCK_KILL_AFTER RLOCK_NO_RENEW RLOCK_ISOLATE; do
-    run --separate-stderr env "$variable=garbage" timeout 20 "$RLOCK" run refused -- touch started
-    show
-    [[ $status == 64 || $status == 78 ]]
-    assert_says "$variable"
-    [[ ! -e started ]]
-  done
-  [[ -z $(redis srv --scan --pattern '*refused*') ]]
 }
 
 @test "holds and leftovers from the variables and the configuration file" {

@@ -3,14 +3,9 @@
 # shellcheck disable=SC2154 # stderr and output: set by run
 
 load ../lib/common
+load ../lib/server
 load ../lib/job
 
-setup_file() { redis_start srv; }
-setup() {
-  RLOCK_URL=$(redis_url srv)
-  export RLOCK_URL
-  cd "$BATS_TEST_TMPDIR" || return
-}
 teardown() {
   [[ -z ${syslog:-} ]] || kill -KILL "$syslog"
   if [[ -d disk/lost+found ]]; then
@@ -19,7 +14,6 @@ teardown() {
   fi
   assert_clean srv
 }
-teardown_file() { redis_stop srv; }
 
 # to_journal OPTION...: rlock with the file err as standard error, which JOURNAL_STREAM names as systemd does.
 to_journal() {

@@ -1,20 +1,14 @@
 # run --once and --once-per: a job that has succeeded does not run again, and one that has failed does.
 
 load ../lib/common
+load ../lib/server
 load ../lib/job
 
-setup_file() { redis_start srv; }
-setup() {
-  RLOCK_URL=$(redis_url srv)
-  export RLOCK_URL
-  cd "$BATS_TEST_TMPDIR" || return
-}
 teardown() {
   end_mine_wholly "${jobs[@]}"
   redis srv del 'rlock:once:{job}' 'rlock:totals:{job}' 'rlock:history:{job}' >/dev/null
   assert_clean srv
 }
-teardown_file() { redis_stop srv; }
 
 runs() { wc -l <ran 2>/dev/null || echo 0; }
 waiting() { [[ $(redis srv zcard 'rlock:queue:{job}') == "$1" ]]; }

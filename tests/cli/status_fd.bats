@@ -1,16 +1,8 @@
 # --status-fd: what happens to a job, as JSON lines.
 
 load ../lib/common
+load ../lib/server
 load ../lib/job
-
-setup_file() { redis_start srv; }
-setup() {
-  RLOCK_URL=$(redis_url srv)
-  export RLOCK_URL
-  cd "$BATS_TEST_TMPDIR" || return
-}
-teardown() { assert_clean srv; }
-teardown_file() { redis_stop srv; }
 
 # events FILE EXPRESSION: true of the list `e` of the file's objects.
 events() {

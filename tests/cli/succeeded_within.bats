@@ -1,20 +1,14 @@
 # status --succeeded-within: did a job of that name succeed, who did it, and what is in the way if not.
 
 load ../lib/common
+load ../lib/server
 load ../lib/job
 
-setup_file() { redis_start srv; }
-setup() {
-  RLOCK_URL=$(redis_url srv)
-  export RLOCK_URL
-  cd "$BATS_TEST_TMPDIR" || return
-}
 teardown() {
   end_mine_wholly "${frontend:-}"
   redis srv del 'rlock:once:{job}' 'rlock:once:{other}' 'rlock:totals:{job}' 'rlock:history:{job}' >/dev/null
   assert_clean srv
 }
-teardown_file() { redis_stop srv; }
 
 succeeded() { run --separate-stderr rlock status --succeeded-within "$@"; }
 

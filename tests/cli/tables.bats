@@ -65,3 +65,5 @@ noticed() {
 @test "rlock force-unlock" { table force_unlock; }
 @test "hooks" { table hooks; }
 @test "settings: options, variables and files" { table config; }
+@test "holds" { table holds; }
+@test "rlock status" { table status; }
