@@ -74,10 +74,8 @@ constexpr ExitStatus status_of(Error::Code code) {
     case Error::Code::denied: return kDenied;
     case Error::Code::wrong_kind: return kNotOurs;
     case Error::Code::system: return kSystem;
-    case Error::Code::interrupted:
-    case Error::Code::internal: return kInternal;
+    default: return kInternal;
   }
-  return kInternal;
 }
 
 template <class T>

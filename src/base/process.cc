@@ -11,6 +11,7 @@
 
 #include <csignal>
 #include <cstdlib>
+#include <filesystem>
 
 #include "base/text.h"
 
@@ -37,6 +38,11 @@ Error cannot_fork(int number) {
   return {Error::Code::system,
           "cannot start a process: " + errno_text(number) +
               (number == EAGAIN ? "; raise the limit of processes (ulimit -u, pids.max of the cgroup)" : "")};
+}
+
+bool is_program(const std::string& path) {
+  struct stat info{};
+  return stat(path.c_str(), &info) == 0 && S_ISREG(info.st_mode) && access(path.c_str(), X_OK) == 0;
 }
 
 }  // namespace
@@ -223,11 +229,7 @@ std::vector<std::string> own_environment() {
 }
 
 std::string find_program(const std::string& program, const std::string& folder) {
-  const auto is_there = [&](const std::string& path) {
-    const std::string whole = path.starts_with('/') ? path : folder + "/" + path;
-    struct stat info{};
-    return stat(whole.c_str(), &info) == 0 && S_ISREG(info.st_mode) && access(whole.c_str(), X_OK) == 0;
-  };
+  const auto is_there = [&](const std::string& path) { return is_program(std::filesystem::path(folder) / path); };
   if (program.find('/') != std::string::npos) return is_there(program) ? program : "";
   const char* variable = std::getenv("PATH");
   const std::string path = variable ? variable : "/bin:/usr/bin";

@@ -6,6 +6,7 @@
 #include <wchar.h>
 
 #include <algorithm>
+#include <bit>
 #include <charconv>
 #include <cstdint>
 #include <cstdio>
@@ -24,15 +25,16 @@ Rune decode(std::string_view text) {
   const auto byte = [&](std::size_t i) { return static_cast<unsigned char>(text[i]); };
   const unsigned char lead = byte(0);
   if (lead < 0x80) return {lead, 1};
-  const std::size_t length = lead >= 0xf0 ? 4 : lead >= 0xe0 ? 3 : 2;
-  if (lead < 0xc2 || lead > 0xf4 || text.size() < length) return {};
+  const auto length = static_cast<std::size_t>(std::countl_one(lead));
+  if (length < 2 || length > 4 || text.size() < length) return {};
   std::uint32_t value = lead & (0x7fu >> length);
   for (std::size_t i = 1; i < length; ++i) {
     if ((byte(i) & 0xc0) != 0x80) return {};
     value = value << 6 | (byte(i) & 0x3f);
   }
   constexpr std::uint32_t least[] = {0, 0, 0x80, 0x800, 0x10000};
-  if (value < least[length] || value > 0x10ffff || (value >= 0xd800 && value < 0xe000)) return {};
+  const bool surrogate = value >> 11 == 0xd800 >> 11;
+  if (value < least[length] || value > 0x10ffff || surrogate) return {};
   return {value, length};
 }
 
@@ -63,8 +65,10 @@ bool is_other_blank(std::uint32_t c) {
   return is_among(ranges, c);
 }
 
-// Characters of private use: what they look like depends on the font.
-bool is_private(std::uint32_t c) { return (c >= 0xe000 && c <= 0xf8ff) || c >= 0xf0000; }
+// Whether it is not known what it looks like: characters of private use depend on the font.
+bool may_look_like_anything(std::uint32_t c) {
+  return deceives(c) || is_other_blank(c) || (c >= 0xe000 && c <= 0xf8ff) || c >= 0xf0000;
+}
 
 // wcwidth(3) knows only the characters of the current locale, and a process starts in one that has only ASCII.
 class InUnicode {
@@ -205,10 +209,10 @@ bool is_what_it_looks_like(std::string_view text) {
   const InUnicode locale;
   for (bool begins = true; !text.empty(); begins = false) {
     const Rune rune = decode(text);
-    if (acts(rune) || deceives(rune.value) || is_other_blank(rune.value) || is_private(rune.value)) return false;
+    if (acts(rune) || may_look_like_anything(rune.value)) return false;
     const int width = locale.is_there() ? wcwidth(static_cast<wchar_t>(rune.value)) : 1;
     // Unknown, or a mark that would combine with the text before it.
-    if (width < 0 || (begins && width == 0)) return false;
+    if (width < (begins ? 1 : 0)) return false;
     text.remove_prefix(rune.length);
   }
   return true;
@@ -225,7 +229,8 @@ std::string in_quotes(std::string_view text) { return "'" + escaped(text, 200) +
 
 std::string shell_word(std::string_view text) {
   // zsh expands =ls where a word or a value begins, and behind a colon of a value.
-  const bool expands = text.starts_with('=') || text.contains("==") || text.contains(":=");
+  const std::string value = ":" + std::string(text);
+  const bool expands = value.contains(":=") || value.contains("==");
   if (!text.empty() && !expands && std::all_of(text.begin(), text.end(), is_plain)) return std::string(text);
   std::string out = "'";
   for (const char c : text) {

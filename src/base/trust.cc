@@ -163,6 +163,14 @@ bool unmapped(uid_t user) {
   return true;
 }
 
+// Whether the group is the primary one of another user, as far as is known.
+bool is_of_another(gid_t group, uid_t user) {
+  const auto users = read_file("/etc/passwd");
+  return !users || std::ranges::any_of(entries_in(*users), [&](const Entry& one) {
+    return one[kGroup] == std::to_string(group) && one[kId] != std::to_string(user);
+  });
+}
+
 // Whether the group is our primary one, has our name, and nobody else is in it, as on systems where each user has a
 // group of their own and umask 002. Asks getent(1) first, because a group of /etc/group may have more members
 // elsewhere; only /etc/passwd can tell whose primary group it is. Never true for root, because in containers processes
@@ -171,11 +179,7 @@ bool only_we_are_in(gid_t group) {
   const uid_t user = geteuid();
   const auto us = account_of(user);
   if (user == 0 || !us || us->group != group) return false;
-  const auto is_of_another = [&](const Entry& one) {
-    return one[kGroup] == std::to_string(group) && one[kId] != std::to_string(user);
-  };
-  const auto users = read_file("/etc/passwd");
-  if (!users || std::ranges::any_of(entries_in(*users), is_of_another)) return false;
+  if (is_of_another(group, user)) return false;
   const auto line = ask_getent("group", group);
   if (!line) return false;
   const auto entry = entry_of(group, line->empty() ? read_file("/etc/group").value_or("") : *line);

@@ -33,6 +33,9 @@ class UniqueFd {
   int fd_ = -1;
 };
 
+// The system call that has just failed may succeed if it is repeated.
+inline bool failed_for_now() { return errno == EAGAIN || errno == EINTR; }
+
 // When to stop waiting: at a point in time, or when a descriptor becomes readable (a signal has arrived). Calls in
 // src/redis/ take one, and it limits everything that they do.
 struct Until {

@@ -73,6 +73,7 @@ FileWriters* writers = &own_writers;
 }
 
 struct Queue {
+  std::atomic<bool> stuck;  // its reader, if it is no file
   std::mutex mutex;
   UniqueFd last;  // the newest process
 };
@@ -100,7 +101,7 @@ bool write_line(int fd, std::string_view line, milliseconds patience) {
     // If poll(2) reports room, PIPE_BUF bytes fit (pipe(7)).
     if (wait_for(to, POLLOUT, end) != WaitEnd::ready) return false;
     const ssize_t written = write_some(to, line);
-    if (written < 0 && (errno == EAGAIN || errno == EINTR) && !end.over()) continue;
+    if (written < 0 && failed_for_now() && !end.over()) continue;
     if (written < 0) {
       if (errno == EPIPE) forget(SIGPIPE);
       if (errno == EFBIG) forget(SIGXFSZ);
@@ -112,16 +113,15 @@ bool write_line(int fd, std::string_view line, milliseconds patience) {
 }
 
 bool write_line_anywhere(int fd, std::string_view line, milliseconds patience) {
-  const std::size_t which = fd == STDERR_FILENO ? 0 : 1;
-  if (!is_file(fd)) {
-    static std::array<std::atomic<bool>, 2> stuck;
-    stuck[which] = !write_line(fd, line, stuck[which] ? 0ms : patience);
-    return !stuck[which];
-  }
   static std::array<Queue, 2> both;
+  const std::size_t which = fd == STDERR_FILENO ? 0 : 1;
   Queue& queue = both[which];
-  const std::span<std::atomic<pid_t>> pids(writers->data() + which * kMostFileWriters, kMostFileWriters);
+  if (!is_file(fd)) {
+    queue.stuck = !write_line(fd, line, queue.stuck ? 0ms : patience);
+    return !queue.stuck;
+  }
   const std::lock_guard alone(queue.mutex);
+  const std::span<std::atomic<pid_t>> pids(writers->data() + which * kMostFileWriters, kMostFileWriters);
   int status = 0;
   // Those that have ended, or that are another process's children.
   for (std::atomic<pid_t>& pid : pids) {

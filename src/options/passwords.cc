@@ -135,33 +135,28 @@ std::unexpected<Error> no_terminal() {
   return cannot_ask("there is no terminal; use --password-file or --password-command");
 }
 
-// Turns off the echo of a terminal, and Ctrl-Z, which would leave the shell without echo.
-class Silence {
- public:
-  static Result<Silence> of(int terminal) {
-    Silence silence(terminal);
-    if (tcgetattr(terminal, &silence.former_) != 0) return no_terminal();
-    termios silent = silence.former_;
-    silent.c_lflag &= ~static_cast<tcflag_t>(ECHO | ECHOE | ECHOK | ECHONL);
-    // Another program may have left the terminal in raw mode.
-    silent.c_lflag |= ICANON | ISIG;
-    silent.c_iflag |= ICRNL;
-    silent.c_cc[VSUSP] = _POSIX_VDISABLE;
-    if (tcsetattr(terminal, TCSAFLUSH, &silent) != 0) return no_terminal();
-    return silence;
+// Restores the modes of a terminal.
+struct Restore {
+  int terminal;
+  void operator()(termios* former) const {
+    tcsetattr(terminal, TCSAFLUSH, former);
+    delete former;
   }
-  Silence(Silence&& other) noexcept : terminal_(std::exchange(other.terminal_, -1)), former_(other.former_) {}
-  Silence& operator=(Silence&&) = delete;
-  ~Silence() {
-    if (terminal_ >= 0) tcsetattr(terminal_, TCSAFLUSH, &former_);
-  }
-
- private:
-  explicit Silence(int terminal) : terminal_(terminal) {}
-
-  int terminal_;
-  termios former_{};
 };
+
+// Turns off the echo of a terminal, and Ctrl-Z, which would leave the shell without echo. Returns the former modes.
+Result<std::unique_ptr<termios, Restore>> silence(int terminal) {
+  auto former = std::make_unique<termios>();
+  if (tcgetattr(terminal, former.get()) != 0) return no_terminal();
+  termios silent = *former;
+  silent.c_lflag &= ~static_cast<tcflag_t>(ECHO | ECHOE | ECHOK | ECHONL);
+  // Another program may have left the terminal in raw mode.
+  silent.c_lflag |= ICANON | ISIG;
+  silent.c_iflag |= ICRNL;
+  silent.c_cc[VSUSP] = _POSIX_VDISABLE;
+  if (tcsetattr(terminal, TCSAFLUSH, &silent) != 0) return no_terminal();
+  return std::unique_ptr<termios, Restore>(former.release(), Restore{terminal});
+}
 
 // A terminal in this mode returns whole lines.
 Result<std::size_t> read_line(int terminal, std::span<char> line, int interrupt) {
@@ -169,7 +164,7 @@ Result<std::size_t> read_line(int terminal, std::span<char> line, int interrupt)
     if (wait_for(terminal, POLLIN, {TimePoint::max(), interrupt}) == WaitEnd::interrupted) return interrupted();
     const ssize_t got = read(terminal, line.data(), line.size());
     if (got >= 0) return without_newline({line.data(), static_cast<std::size_t>(got)}).size();
-    if (errno != EINTR && errno != EAGAIN) return no_terminal();
+    if (!failed_for_now()) return no_terminal();
   }
 }
 
@@ -177,7 +172,7 @@ Result<Secret> ask_terminal(const std::string& server, int interrupt) {
   const UniqueFd terminal(open("/dev/tty", O_RDWR | O_CLOEXEC | O_NOCTTY));
   if (!terminal) return no_terminal();
   auto line = [&]() -> Result<Secret> {
-    const auto silence = RLOCK_TRY(Silence::of(terminal.get()));
+    const auto former = RLOCK_TRY(silence(terminal.get()));
     write_line(terminal.get(), "Password for " + escaped(server) + ": ");
     return Secret::written(Secret::kLongest,
                            [&](std::span<char> out) { return read_line(terminal.get(), out, interrupt); });

@@ -90,7 +90,7 @@ Result<std::size_t> TrustedFile::read(std::span<char> buffer) const {
     const ssize_t got = full ? ::read(fd_.get(), &more, 1) : ::read(fd_.get(), &buffer[length], buffer.size() - length);
     if (got == 0) return length;
     if (got > 0 && full) return bad_file(path_, "longer than " + std::to_string(length) + " bytes");
-    if (got < 0 && errno != EAGAIN && errno != EINTR) return bad_file(path_, errno_text(errno));
+    if (got < 0 && !failed_for_now()) return bad_file(path_, errno_text(errno));
     length += static_cast<std::size_t>(std::max<ssize_t>(got, 0));
   }
 }

@@ -167,7 +167,7 @@ Result<void> Connection::introduce(const Endpoint& endpoint, const Until& until)
     const Reply reply = RLOCK_TRY(receive(until));
     if (reply.is(Reply::Kind::error)) return std::unexpected(with_login(refusal(reply.text), endpoint).in(what));
     // A server that echoes or greets will send more, which must not be taken for the next reply.
-    if (!reply.is(Reply::Kind::status) || reply.text != "OK") {
+    if (!reply.is_ok()) {
       return fail(Error::Code::protocol,
                   std::string(what) + ": this is not a Redis server, because it did not answer OK");
     }
@@ -200,7 +200,7 @@ Result<Attempt> Connection::try_to_send(std::string_view bytes) const {
   if (tls_) return tls_->send(bytes);
   const ssize_t sent = ::send(fd(), bytes.data(), bytes.size(), MSG_NOSIGNAL);
   if (sent > 0) return Attempt{.bytes = static_cast<std::size_t>(sent)};
-  if (errno == EAGAIN || errno == EINTR) return Attempt{.waits_for = POLLOUT};
+  if (failed_for_now()) return Attempt{.waits_for = POLLOUT};
   return no_connection("send: " + errno_text(errno));
 }
 
@@ -209,7 +209,7 @@ Result<Attempt> Connection::try_to_receive(std::span<char> buffer, int flags) co
   const ssize_t got = recv(fd(), buffer.data(), buffer.size(), flags);
   if (got > 0) return Attempt{.bytes = static_cast<std::size_t>(got)};
   if (got == 0) return no_connection(kClosedByServer);
-  if (errno == EAGAIN || errno == EINTR) return Attempt{.waits_for = POLLIN};
+  if (failed_for_now()) return Attempt{.waits_for = POLLIN};
   return no_connection("receive: " + errno_text(errno));
 }
 

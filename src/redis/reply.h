@@ -21,6 +21,7 @@ struct Reply {
   std::vector<Reply> elements;  // array
 
   bool is(Kind other) const { return kind == other; }
+  bool is_ok() const { return is(Kind::status) && text == "OK"; }
 
   // The text of a string or status, the digits of an integer, "" for anything else.
   std::string as_text() const;

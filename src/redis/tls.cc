@@ -15,6 +15,7 @@
 #include <cstdlib>
 
 #include "base/text.h"
+#include "base/wait.h"
 
 namespace rlock::redis {
 namespace {
@@ -35,7 +36,7 @@ int read_socket(BIO* bio, char* bytes, int size) {
   BIO_clear_retry_flags(bio);
   const auto fd = static_cast<int>(reinterpret_cast<std::intptr_t>(BIO_get_data(bio)));
   const ssize_t got = recv(fd, bytes, static_cast<std::size_t>(size), 0);
-  if (got < 0 && (errno == EAGAIN || errno == EINTR)) BIO_set_retry_read(bio);
+  if (got < 0 && failed_for_now()) BIO_set_retry_read(bio);
   return static_cast<int>(got);
 }
 
@@ -43,7 +44,7 @@ int write_socket(BIO* bio, const char* bytes, int size) {
   BIO_clear_retry_flags(bio);
   const auto fd = static_cast<int>(reinterpret_cast<std::intptr_t>(BIO_get_data(bio)));
   const ssize_t sent = ::send(fd, bytes, static_cast<std::size_t>(size), MSG_NOSIGNAL);
-  if (sent < 0 && (errno == EAGAIN || errno == EINTR)) BIO_set_retry_write(bio);
+  if (sent < 0 && failed_for_now()) BIO_set_retry_write(bio);
   return static_cast<int>(sent);
 }
 
@@ -213,8 +214,9 @@ Error Tls::failure(int why) const {
   if (wants_certificate(reason) && !SSL_get_certificate(ssl_.get())) {
     return {Code::untrusted, "TLS: the server requires a client certificate; give one (--tls-cert, --tls-key)"};
   }
-  const bool refused = reason >= SSL_AD_REASON_OFFSET;  // an alert (RFC 8446 §6.2)
-  return {refused ? Code::untrusted : Code::unavailable, (refused ? "TLS: the server refused us: " : "TLS: ") + said};
+  // An alert (RFC 8446 §6.2).
+  if (reason >= SSL_AD_REASON_OFFSET) return {Code::untrusted, "TLS: the server refused us: " + said};
+  return {Code::unavailable, "TLS: " + said};
 }
 
 Error Tls::not_trusted(long verified) const {
