@@ -159,8 +159,8 @@ class Client::Exchange {
     }
   }
 
-  // ASK concerns only one command, which the other server answers after ASKING.
-  Result<Reply> ask_once(const Redirection& redirection, Sent& sent) {
+  // Sends one command to another server, which answers it after ASKING.
+  Result<Reply> ask_there(const Redirection& redirection, Sent& sent) {
     const Host node = client_.address_.slots->moved(redirection, sent.connection->node());
     Connection* connection = RLOCK_TRY(client_.usable(node));
     if (!connection) connection = client_.keep(RLOCK_TRY(Connection::open(client_.address_.server.at(node), until_)));
@@ -175,6 +175,14 @@ class Client::Exchange {
     return reply;
   }
 
+  // ASK concerns only one command.
+  void ask_once(const Redirection& redirection, Sent& one) {
+    auto reply = ask_there(redirection, one);
+    if (!reply) one.error = reply.error();
+    one.reply = reply ? std::optional(*std::move(reply)) : std::nullopt;
+  }
+
+  // MOVED concerns all commands for that slot.
   void follow(const Redirection& redirection, Sent& one) {
     moved_ = true;
     one.slot = redirection.slot;
@@ -184,26 +192,22 @@ class Client::Exchange {
     if (wrong) client_.drop(one.connection);
   }
 
+  // Whether it has to be sent again because it is for another server.
+  bool is_redirected(Sent& one) {
+    if (const auto to = redirection_of(one); to && to->for_once && one.connection) ask_once(*to, one);
+    const auto to = redirection_of(one);
+    if (to && !to->for_once) follow(*to, one);
+    return to.has_value();
+  }
+
   // Prepares to send again what was refused because it is for another server. False: there is nothing to send.
   bool send_again() {
     std::vector<Sent*> again;
     bool between = false;
     for (Sent& one : client_.round_) {
-      auto to = redirection_of(one);
-      if (to && to->for_once && one.connection) {
-        auto reply = ask_once(*to, one);
-        one.reply.reset();
-        if (!reply) {
-          one.error = std::move(reply).error();
-          continue;
-        }
-        one.reply = std::move(*reply);
-        to = redirection_of(one);
-      }
-      if (to && !to->for_once) follow(*to, one);
-      const bool is_between = is_refused(one, "TRYAGAIN");
-      between = between || is_between;
-      if (to || is_between) again.push_back(&one);
+      const bool redirected = is_redirected(one), is_between = is_refused(one, "TRYAGAIN");
+      between |= is_between;
+      if (redirected || is_between) again.push_back(&one);
     }
     if (between && wait_for(-1, 0, until_.at_most(kBetween)) == WaitEnd::interrupted) return false;
     if (again.empty() || until_.over()) return false;  // the replies say why
@@ -235,9 +239,7 @@ class Client::Exchange {
 std::vector<Result<Reply>> Client::call_all(const std::vector<Words>& commands, const Until& until) {
   answered_ = false;
   round_.clear();
-  for (const Words& command : commands) {
-    round_.push_back({.command = &command, .slot = address().slots ? slot_of_command(command) : std::nullopt});
-  }
+  for (const Words& command : commands) round_.push_back({.command = &command, .slot = slot_for(command)});
   Exchange(*this, until).run();
   return checked();
 }
@@ -368,14 +370,14 @@ void Client::keep_password_from_children() const {
 
 Result<Reply> Client::insist(const Words& command, const Until& until) {
   bool maybe_executed = false;
-  const auto slot = address().slots ? slot_of_command(command) : std::nullopt;
+  const auto slot = slot_for(command);
   std::optional<Error> before;
   for (milliseconds pause = 10ms;; pause = std::min(2 * pause, 500ms)) {
     const bool cut_short = rlock::until(until.deadline) < std::max(pause, kEnough);
     auto reply = call(command, open(slot) ? until.share(2) : until);
     if (reply) return reply;
     Error& error = reply.error();
-    maybe_executed = error.maybe_executed = maybe_executed || error.maybe_executed;
+    error.maybe_executed = maybe_executed |= error.maybe_executed;
     if (error.code != Error::Code::unavailable || !ever_reached_) return reply;
     // An attempt that had less time than the pause, or than a busy machine needs, says less than the one before.
     if (before && cut_short) return std::unexpected(Error{before->code, before->message, maybe_executed});

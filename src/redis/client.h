@@ -128,6 +128,11 @@ class Client {
  private:
   class Exchange;
 
+  // That of a command to a cluster.
+  std::optional<int> slot_for(const Words& command) const {
+    return address().slots ? slot_of_command(command) : std::nullopt;
+  }
+
   std::vector<Result<Reply>> checked();
   Result<Reply> checked(Sent& one);
   Error refusal(const Sent& one);

@@ -26,6 +26,8 @@ constexpr milliseconds kWithoutSocket = 2s;
 constexpr const char* kOldFile = "appendonly.aof";            // newer servers convert it
 constexpr const char* kKept[] = {"appendonlydir", kOldFile};  // a folder since Redis 7.0, a file before
 
+bool is_missing(const std::string& path) { return access(path.c_str(), F_OK) != 0 && errno == ENOENT; }
+
 std::unexpected<Error> no_default_folder(const std::string& why) {
   return fail(Error::Code::config,
               "local: has no default folder: " + why + "; name a folder for the private server: local:/dir");
@@ -112,10 +114,8 @@ Result<std::string> LocalServer::program() {
   // Not a link, which could lead to something else that is trusted.
   if (!own.empty() && lstat(ours.c_str(), &info) == 0 && S_ISREG(info.st_mode)) {
     const auto safe = only_ours_to_lead_to(ours), trusted = safe ? only_ours_to_change(info, ours) : safe;
-    if (!trusted && installed.empty()) return std::unexpected(trusted.error());
-    if (trusted && (installed.empty() || strverscmp(version_of(installed).c_str(), version_of(ours).c_str()) < 0)) {
-      return ours;
-    }
+    if (installed.empty()) return trusted ? Result<std::string>(ours) : std::unexpected(trusted.error());
+    if (trusted && strverscmp(version_of(installed).c_str(), version_of(ours).c_str()) < 0) return ours;
   }
   if (!installed.empty()) return installed;
   return fail(Error::Code::unavailable, "no redis-server or valkey-server in PATH; install the package redis-server");
@@ -174,12 +174,12 @@ Result<UniqueFd> LocalServer::claim() const {
 Result<UniqueFd> LocalServer::start(const Connect& connect, const Endpoint& endpoint, const Until& until) const {
   std::error_code none;
   const auto logged = std::filesystem::file_size(log_path(), none);
-  const TimePoint removed_at = BootClock::now() + kWithoutSocket;
+  TimePoint ends_it_at = BootClock::now() + kWithoutSocket;  // if another process has started it
   const auto failed = [](const std::string& why) {
     return fail(Error::Code::unavailable, "the server did not start; " + why);
   };
   std::string launched;  // the program
-  for (bool ended = false;;) {
+  for (;;) {
     const UniqueFd claimed = RLOCK_TRY(claim());
     if (claimed ? !launched.empty() : until.over()) {
       return failed(launched.empty() ? "another one has its folder, but answers nobody; " + how_to_end()
@@ -189,13 +189,13 @@ Result<UniqueFd> LocalServer::start(const Connect& connect, const Endpoint& endp
       auto program = launch(claimed, endpoint);
       if (!program) return failed(program.error().message);
       launched = *std::move(program);
+      ends_it_at = TimePoint::max();
     }
-    const bool removed = access(socket_path().c_str(), F_OK) != 0 && errno == ENOENT;
-    if (removed && launched.empty() && !ended && BootClock::now() >= removed_at) {
+    if (BootClock::now() >= ends_it_at && is_missing(socket_path())) {
       if (!has_data())
         return failed("the files of the one that runs were removed; wait until its jobs have ended; " + how_to_end());
       end();
-      ended = true;
+      ends_it_at = TimePoint::max();
     }
     if (wait_for(-1, 0, until.at_most(10ms)) == WaitEnd::interrupted) return interrupted();
     auto connected = connect();
@@ -204,8 +204,7 @@ Result<UniqueFd> LocalServer::start(const Connect& connect, const Endpoint& endp
 }
 
 bool LocalServer::has_data() const {
-  return std::ranges::any_of(
-      kKept, [&](const char* name) { return access((folder_ + "/" + name).c_str(), F_OK) == 0 || errno != ENOENT; });
+  return !std::ranges::all_of(kKept, [&](const char* name) { return is_missing(folder_ + "/" + name); });
 }
 
 std::optional<pid_t> LocalServer::process() const {

@@ -32,7 +32,7 @@ class Reader {
 
   // None: it is malformed.
   std::optional<Reply> whole() {
-    auto value = next(0);
+    auto value = next();
     return value && left_.empty() ? std::move(value) : std::nullopt;
   }
 
@@ -45,74 +45,77 @@ class Reader {
     return value;
   }
 
-  static std::optional<Reply> integer(std::optional<std::uint64_t> value, int unused_bits = 0) {
-    if (!value) return {};
-    const auto moved = static_cast<std::int64_t>(*value << unused_bits);
-    return Reply{.kind = Reply::Kind::integer, .integer = moved >> unused_bits};
+  // What first bytes mean, from `first` to that of the next form. `size`: of the number that follows `first`; twice as
+  // many bytes follow the next first byte, and so on. 0: the byte itself is the number, counted from `first`.
+  struct Form {
+    std::uint8_t first;
+    std::size_t size;
+    std::optional<Reply> (*read)(Reader& reader, std::uint64_t number, std::size_t size);
+  };
+
+  static std::optional<Reply> malformed(Reader&, std::uint64_t, std::size_t) { return {}; }
+  static std::optional<Reply> nil(Reader&, std::uint64_t, std::size_t) { return Reply{}; }
+
+  template <int more>
+  static std::optional<Reply> natural(Reader&, std::uint64_t number, std::size_t) {
+    return Reply{.kind = Reply::Kind::integer, .integer = static_cast<std::int64_t>(number) + more};
   }
 
-  static std::optional<Reply> floating(double value) {
+  static std::optional<Reply> integer(Reader&, std::uint64_t number, std::size_t size) {
+    const std::size_t unused = 64 - 8 * size;
+    return Reply{.kind = Reply::Kind::integer, .integer = static_cast<std::int64_t>(number << unused) >> unused};
+  }
+
+  static std::optional<Reply> floating(Reader&, std::uint64_t bits, std::size_t size) {
+    const double value =
+        size == 8 ? std::bit_cast<double>(bits) : std::bit_cast<float>(static_cast<std::uint32_t>(bits));
     const double most = 9007199254740992;  // 2^53, also in place of infinity
     if (std::isnan(value)) return Reply{};
     return Reply{.kind = Reply::Kind::integer, .integer = static_cast<long long>(std::clamp(value, -most, most))};
   }
 
-  std::optional<Reply> text(std::optional<std::uint64_t> size) {
-    if (!size || left_.size() < *size) return {};
-    Reply reply{.kind = Reply::Kind::string, .text = std::string(left_.substr(0, *size))};
-    left_.remove_prefix(*size);
+  static std::optional<Reply> text(Reader& reader, std::uint64_t length, std::size_t) {
+    if (reader.left_.size() < length) return {};
+    Reply reply{.kind = Reply::Kind::string, .text = std::string(reader.left_.substr(0, length))};
+    reader.left_.remove_prefix(length);
     return reply;
   }
 
   // `each`: 2 for a map.
-  std::optional<Reply> elements(std::optional<std::uint64_t> count, unsigned each, int depth) {
-    if (!count || *count > kMostValues || depth >= kMostLevels) return {};
+  template <unsigned each>
+  static std::optional<Reply> elements(Reader& reader, std::uint64_t count, std::size_t) {
+    if (count > kMostValues || reader.level_ >= kMostLevels) return {};
     Reply reply{.kind = Reply::Kind::array};
-    for (std::uint64_t i = 0; i < *count * each; ++i) {
-      auto one = ++values_ > kMostValues ? std::nullopt : next(depth + 1);
+    ++reader.level_;
+    for (std::uint64_t i = 0; i < count * each; ++i) {
+      auto one = ++reader.values_ > kMostValues ? std::nullopt : reader.next();
       if (!one) return {};
       reply.elements.push_back(*std::move(one));
     }
+    --reader.level_;
     return reply;
   }
 
-  // Has a case for each kind of first byte in the specification, but those of extensions.
-  std::optional<Reply> next(int depth) {
-    const auto first = number(1);
-    const std::uint64_t byte = first.value_or(0xc1);
-    if (byte < 0x80 || byte >= 0xe0) return integer(byte, 56);
-    if (byte < 0x90) return elements(byte & 0x0f, 2, depth);
-    if (byte < 0xa0) return elements(byte & 0x0f, 1, depth);
-    if (byte < 0xc0) return text(byte & 0x1f);
-    const auto size = std::size_t{1} << (byte & 3);  // of numbers
-    if (byte >= 0xcc && byte < 0xd0) return integer(number(size));
-    if (byte >= 0xd0 && byte < 0xd4) return integer(number(size), static_cast<int>(64 - 8 * size));
-    if (byte == 0xca || byte == 0xcb) {
-      const auto bits = number(size == 4 ? 4 : 8);
-      if (!bits) return {};
-      return floating(byte == 0xcb ? std::bit_cast<double>(*bits)
-                                   : std::bit_cast<float>(static_cast<std::uint32_t>(*bits)));
-    }
-    switch (byte) {
-      case 0xc0:
-      case 0xc2: return Reply{};
-      case 0xc3: return integer(1);
-      case 0xc4:
-      case 0xd9: return text(number(1));
-      case 0xc5:
-      case 0xda: return text(number(2));
-      case 0xc6:
-      case 0xdb: return text(number(4));
-      case 0xdc: return elements(number(2), 1, depth);
-      case 0xdd: return elements(number(4), 1, depth);
-      case 0xde: return elements(number(2), 2, depth);
-      case 0xdf: return elements(number(4), 2, depth);
-      default: return {};
-    }
+  std::optional<Reply> next() {
+    // All of the specification, but no extensions.
+    static constexpr Form kForms[] = {{0x00, 0, natural<0>},  {0x80, 0, elements<2>}, {0x90, 0, elements<1>},
+                                      {0xa0, 0, text},        {0xc0, 0, nil},         {0xc1, 0, malformed},
+                                      {0xc2, 0, nil},         {0xc3, 0, natural<1>},  {0xc4, 1, text},
+                                      {0xc7, 0, malformed},   {0xca, 4, floating},    {0xcc, 1, natural<0>},
+                                      {0xd0, 1, integer},     {0xd4, 0, malformed},   {0xd9, 1, text},
+                                      {0xdc, 2, elements<1>}, {0xde, 2, elements<2>}, {0xe0, 0, natural<-32>}};
+    const auto byte = number(1);
+    if (!byte) return {};
+    const Form& form = *std::prev(std::ranges::upper_bound(kForms, *byte, {}, &Form::first));
+    const std::uint64_t place = *byte - form.first;
+    const std::size_t size = form.size << place;
+    const auto argument = size == 0 ? place : number(size);
+    return argument ? form.read(*this, *argument, size) : std::nullopt;
   }
 
   std::string_view left_;
   std::size_t values_ = 0;
+  int level_ = 0;
 };
 
 }  // namespace

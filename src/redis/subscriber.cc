@@ -5,6 +5,7 @@
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
 
+#include <ranges>
 #include <system_error>
 
 #include "base/log.h"
@@ -74,14 +75,19 @@ Result<void> Subscriber::no_longer(std::string_view channel, const Until& until)
   return RLOCK_TRY(connection_for(channel, until))->send({command, channel}, until);
 }
 
+Error Subscriber::refusal(const std::string& text) const {
+  Error error = with_login(server_error(text), address_.server);
+  if (!address_.slots) return error;
+  if (read_redirection(text)) error = {Error::Code::unavailable, "the channel has moved"};
+  if (error.code == Error::Code::unavailable) address_.slots->set_stale();
+  return error;
+}
+
 Result<std::optional<Message>> Subscriber::read(const Reply& reply) {
-  // Without that right, some messages come for nothing.
-  if (reply.is(Reply::Kind::error) && !dropped_.empty() && reply.text.contains("unsubscribe")) return std::nullopt;
   if (reply.is(Reply::Kind::error)) {
-    Error error = with_login(server_error(reply.text), address_.server);
-    if (address_.slots && read_redirection(reply.text)) error = {Error::Code::unavailable, "the channel has moved"};
-    if (address_.slots && error.code == Error::Code::unavailable) address_.slots->set_stale();
-    return std::unexpected(std::move(error).in("SUBSCRIBE"));
+    // Without that right, some messages come for nothing.
+    if (!dropped_.empty() && reply.text.contains("unsubscribe")) return std::nullopt;
+    return std::unexpected(refusal(reply.text).in("SUBSCRIBE"));
   }
   const std::string what = reply.at(0).as_text();
   if (what == "subscribe" || what == "ssubscribe") return std::nullopt;
@@ -116,7 +122,7 @@ Result<std::optional<Message>> Subscriber::wait(const Until& until) {
       const auto reply = RLOCK_TRY(connection.receive_now());
       auto message = reply ? read(*reply) : std::nullopt;
       if (!message || *message) return message;
-      more = more || reply;
+      more |= reply.has_value();
     }
     if (!more && wait_for(RLOCK_TRY(watched()), POLLIN, until) == WaitEnd::interrupted) return interrupted();
   }
@@ -154,13 +160,17 @@ void Listener::work(std::size_t which) {
   }
 }
 
+Result<Subscriber> Listener::subscribe(const Address& address, const Until& forever) {
+  auto subscriber = RLOCK_TRY(Subscriber::open(address, channels_.front(), forever.at_most(connect_)));
+  for (const std::string& channel : channels_ | std::views::drop(1)) {
+    RLOCK_TRY(subscriber.also(channel, forever.at_most(connect_)));
+  }
+  return subscriber;
+}
+
 bool Listener::listen(std::size_t which) {
   const Until forever{TimePoint::max(), stop_.get()};
-  const auto limit = [&] { return forever.at_most(connect_); };
-  auto subscriber = Subscriber::open(addresses_[which], channels_.front(), limit());
-  for (std::size_t i = 1; subscriber && i < channels_.size(); ++i) {
-    if (auto also = subscriber->also(channels_[i], limit()); !also) subscriber = std::unexpected(also.error());
-  }
+  auto subscriber = subscribe(addresses_[which], forever);
   if (!subscriber) {
     log::debug(name_ + ": cannot listen: " + subscriber.error().message);
     return may_pass(subscriber.error());

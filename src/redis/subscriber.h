@@ -45,6 +45,7 @@ class Subscriber {
   // Subscribes and waits for the confirmation. False: another server keeps the channel.
   Result<bool> subscribe(std::string_view channel, const Until& until);
   Result<void> ask(Connection& connection, std::string_view channel, const Until& until);
+  Error refusal(const std::string& text) const;
   // None: it is a confirmation.
   Result<std::optional<Message>> read(const Reply& reply);
   // Readable when there may be a message.
@@ -75,6 +76,8 @@ class Listener {
  private:
   Listener() = default;
   void work(std::size_t which);
+  // To all channels.
+  Result<Subscriber> subscribe(const Address& address, const Until& forever);
   // False: there is no point in trying again.
   bool listen(std::size_t which);
 

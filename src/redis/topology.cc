@@ -145,11 +145,14 @@ Result<Address> with_password(const Address& address, const Until& until) {
   return known;
 }
 
-// Without a slot: the first server.
-std::optional<Host> owner_of(std::optional<int> slot, const SlotMap& slots) {
-  if (slot) return slots.owner(*slot);
-  const auto owners = slots.owners();
-  return owners.empty() ? std::nullopt : std::optional(owners.front());
+// Without a slot: the first server. Errors: unavailable, if no server keeps it.
+Result<Host> owner_of(std::optional<int> slot, SlotMap& slots) {
+  const std::vector<Host> owners = slots.owners();
+  const auto owner = slot ? slots.owner(*slot) : owners.empty() ? std::nullopt : std::optional(owners.front());
+  if (owner) return *owner;
+  slots.set_stale();
+  const std::string which = slot ? "slot " + std::to_string(*slot) : "any slot";
+  return fail(Error::Code::unavailable, "no server of the cluster keeps " + which);
 }
 
 // A connection to the server that keeps `slot`, or without a slot, to any that keeps one. Asks which one that is if
@@ -160,34 +163,29 @@ Result<Connection> connect_to_owner(const Address& unread, std::optional<int> sl
   const Address address = RLOCK_TRY(with_password(unread, until));
   SlotMap& slots = *address.slots;
   std::optional<Connection> open;
-  if (slots.is_stale()) open = RLOCK_TRY(learn_slots(address, until));
   std::optional<Host> lost;
-  Error failure;
+  std::optional<Error> failure;
   for (int learned = 0;; ++learned) {
-    const auto owner = owner_of(slot, slots);
-    if (!owner) {
-      slots.set_stale();
-      const std::string which = slot ? "slot " + std::to_string(*slot) : "any slot";
-      return fail(Error::Code::unavailable, "no server of the cluster keeps " + which);
+    if (slots.is_stale()) {
+      auto answered = learn_slots(address, until);
+      if (!answered) return std::unexpected(failure.value_or(std::move(answered).error()));
+      open = *std::move(answered);
     }
-    if (open && open->node() == *owner) return std::move(*open);
+    const Host owner = RLOCK_TRY(owner_of(slot, slots));
+    if (open && open->node() == owner) return *std::move(open);
     const bool another = lost && owner != lost;
     // A server that is cut off from the others may name the lost one again.
-    if (!lost || another) {
-      RLOCK_TRY(address.server.at(*owner).may_get_password());
-      const Until first = until.share(2);
-      auto connection = Connection::open(address.server.at(*owner), another ? until : first);
+    if (owner != lost) {
+      const Endpoint server = address.server.at(owner);
+      RLOCK_TRY(server.may_get_password());
+      auto connection = Connection::open(server, lost ? until : until.share(2));
       if (connection || connection.error().code != Error::Code::unavailable) return connection;
       failure = std::move(connection).error();
     }
-    slots.lost(*owner);
+    slots.lost(owner);
+    if (another || learned == kMostTeachers || until.over()) return std::unexpected(*std::move(failure));
     lost = owner;
-    if (another || learned == kMostTeachers || until.over()) break;
-    auto answered = learn_slots(address, until);
-    if (!answered) break;
-    open = std::move(*answered);
   }
-  return std::unexpected(std::move(failure));
 }
 
 }  // namespace
