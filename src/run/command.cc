@@ -204,8 +204,10 @@ Result<GatedCommand> GatedCommand::fork_from_here(const Command& command, const 
   gated.gate_ = std::move(gate.writer);
   Program& program = gated.program_.emplace(command.argv.front(), command.argv, command.environment);
   for (std::size_t i = 0; i < command.late_variables.size(); ++i) program.add(shared.late_variable(i));
-  for (const std::string& name : command.with_own_pid) gated.pids_.push_back(name + "=" + std::string(kLongestPid, 0));
-  for (std::string& one : gated.pids_) program.add(one.data());
+  gated.pids_.reserve(command.with_own_pid.size());  // the program points into them
+  for (const std::string& name : command.with_own_pid) {
+    program.add(gated.pids_.emplace_back(name + "=" + std::string(kLongestPid, 0)).data());
+  }
   const pid_t monitor = getpid();
 
   gated.pid_ = RLOCK_TRY(isolate ? gated.fork_isolated() : fork_process());

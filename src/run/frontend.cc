@@ -172,10 +172,12 @@ class Frontend : JobContext {
         break;
       case FrontendLife::Rest::nothing: break;
     }
-    if (end.kind == JobEnd::Kind::lost) restore_terminal(shared.why());
     if (end.kind == JobEnd::Kind::timed_out)
       restore_terminal("held for " + format_duration(*job.max_hold) + ", the limit of --max-hold");
-    if (end.kind == JobEnd::Kind::lost && !job.hooks.on_lost.empty()) run_on_lost();
+    if (end.kind == JobEnd::Kind::lost) {
+      restore_terminal(shared.why());
+      if (!job.hooks.on_lost.empty()) run_on_lost();
+    }
     return end;
   }
 
@@ -202,6 +204,11 @@ class Frontend : JobContext {
     }
   }
 
+  TimePoint next_look() const {
+    return std::min(undecided_.empty() ? TimePoint::max() : look_at_,
+                    witness_.lives() ? TimePoint::max() : witness_at_);
+  }
+
   void wait() {
     // Signals are read only if there is room to pass them on, and when the command exists.
     pollfd watched[] = {{guards_.alive.get(), POLLIN, 0},
@@ -210,8 +217,7 @@ class Frontend : JobContext {
                          static_cast<short>(unsent_ || life_.ready() ? POLLIN | POLLOUT : POLLIN), 0},
                         {unsent_ || !met_ ? -1 : signals.fd(), POLLIN, 0},
                         {guards_.agent ? guards_.agent->ended_fd() : -1, POLLIN, 0}};
-    const TimePoint next =
-        std::min(undecided_.empty() ? TimePoint::max() : look_at_, witness_.lives() ? TimePoint::max() : witness_at_);
+    const TimePoint next = next_look();
     poll(watched, std::size(watched), next == TimePoint::max() ? -1 : static_cast<int>(until(next).count()));
     dead_ = watched[0].revents != 0;
     if (watched[4].revents != 0) guards_.replace_agent(signals);
@@ -467,9 +473,7 @@ Result<std::unique_ptr<Guards>> Guards::start(const Job& job, lock::Servers& cli
   guards->shared = RLOCK_TRY(GuardState::map());
   SocketPair sockets = RLOCK_TRY(SocketPair::make(SOCK_NONBLOCK));
   guards->socket = std::move(sockets.ours);
-  if (const auto* source = client.process_source()) {
-    guards->agent = RLOCK_TRY(PasswordAgent::start(*source, signals));
-  }
+  if (const auto* source = client.process_source()) guards->agent = RLOCK_TRY(PasswordAgent::start(*source, signals));
   guards->timer.emplace(RLOCK_TRY(Timer::make()), job.timing);
   guards->children = children_so_far();
   RLOCK_TRY(become_subreaper());

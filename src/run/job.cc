@@ -29,6 +29,12 @@ lock::HistoryNote note_of(const Job& job, const lock::Hold& hold, std::size_t in
   return lock::note_of(past);
 }
 
+// The next job will run it again, which the user must know, even with -q.
+void report_forgotten(const std::string& which, const std::string& why) {
+  log::error(which + "the command has succeeded, but that is not remembered" +
+             (why.empty() ? "" : ": " + escaped(why, 200)) + "; the next job will run it again");
+}
+
 // For a lock that was still ours or has just run out.
 void report_release(const Job& job, std::size_t hold, const lock::Released& released, milliseconds keep,
                     bool to_remember) {
@@ -38,19 +44,14 @@ void report_release(const Job& job, std::size_t hold, const lock::Released& rele
   const bool left_to_owner = released.holds_left > 0 && job.borrowed == Job::Borrowed::kept;
   if (left_to_owner) {
     log::debug(which + "left to its owner");
-  } else if (kept || outcome == Released::released) {
+  } else if (was_ours(outcome)) {
     log::debug(which + (kept ? "kept for another " + rough_duration(keep) + ", the minimum" : "released"),
                {"released", job.holds[hold].name().text()});
   } else {
     log::warning(which +
                  "the server answered the release only when the lease had run out; nobody else has had the lock since");
   }
-  // The next job will run it again, which the user must know, even with -q.
-  if (to_remember && !released.remembered) {
-    log::error(which + "the command has succeeded, but that is not remembered" +
-               (released.forgotten.empty() ? "" : ": " + escaped(released.forgotten, 200)) +
-               "; the next job will run it again");
-  }
+  if (to_remember && !released.remembered) report_forgotten(which, released.forgotten);
   LockEvent event{LockEvent::Kind::released, "", hold, kept ? keep : 0ms};
   if (left_to_owner) event.free_in.reset();
   if (to_remember) event.remembered = released.remembered;
@@ -71,11 +72,12 @@ std::optional<lock::HistoryNote> note_for(const Job& job, const lock::Hold& hold
   return note;
 }
 
-// Ends the job's hold of a lock that its owner has acquired before, and that one's own, or extends it. `taken_away`:
-// somebody has asked for the lock.
-Result<lock::Released> give_back_borrowed(const JobContext& context, const lock::Hold& hold, const Until& end,
-                                          const lock::HistoryNote* note, bool taken_away) {
+// Ends the job's hold; if its owner has acquired the lock before, also that one's own, or extends it. `taken_away`:
+// somebody has asked for the lock. `keep`: the rest of --min-hold.
+Result<lock::Released> send_release(const JobContext& context, const lock::Hold& hold, const Until& end,
+                                    const lock::HistoryNote* note, bool taken_away, milliseconds keep) {
   const auto& [job, client, signals, shared] = context;
+  if (job.borrowed == Job::Borrowed::no) return client->release(hold, end, keep, note);
   const bool keeps = job.borrowed == Job::Borrowed::kept && !taken_away;
   if (keeps) {
     // Also if this fails, the lease that is left stays.
@@ -93,9 +95,9 @@ Result<lock::Released> give_back_borrowed(const JobContext& context, const lock:
 std::optional<std::string> give_one_back(const JobContext& context, std::size_t hold, const Until& end,
                                          const Outcome& outcome) {
   const auto& [job, client, signals, shared] = context;
-  const bool known_as_lost = outcome.loss && outcome.loss->concerns(hold);
+  const Loss* const known = loss_of(outcome.loss, hold);
   // If gone, the release is sent only for the history, and because several slots are lost if one of them is.
-  const bool gone = known_as_lost && !outcome.loss->ours;
+  const bool gone = known && !known->ours;
   if (gone && !job.in_history && job.holds[hold].owner.slots() == 1) return std::nullopt;
   const Deadlines deadlines(job.timing, shared.promise());
   const milliseconds keep = until(outcome.keep_until);
@@ -103,11 +105,8 @@ std::optional<std::string> give_one_back(const JobContext& context, std::size_t 
   given_back.token = shared.token(hold);  // these were unknown when we were forked
   given_back.slots = shared.slots(hold);
   const auto note = note_for(job, given_back, hold, outcome);
-  const bool to_remember = note && note->success && note->success->status == 0;
-  const lock::HistoryNote* recorded = note ? &*note : nullptr;
-  const auto released = job.borrowed == Job::Borrowed::no
-                            ? client->release(given_back, end, keep, recorded)
-                            : give_back_borrowed(context, given_back, end, recorded, known_as_lost);
+  const bool to_remember = outcome.is_to_remember(job);
+  const auto released = send_release(context, given_back, end, note ? &*note : nullptr, known, keep);
   if (gone) return std::nullopt;
   const std::string which = given_back.name().display() + ": ";
   if (!released) {
@@ -116,13 +115,12 @@ std::optional<std::string> give_one_back(const JobContext& context, std::size_t 
                  (to_remember ? ", and it is unknown whether the success is remembered" : ""));
     return std::nullopt;
   }
-  if (!released->unsure.empty()) log::warning(which + released->unsure);
+  warn_if_unsure(which, *released);
   warn_of_trouble(which + "released, but ", *released);
-  if (known_as_lost && !was_ours(released->outcome)) return std::nullopt;
+  if (known && !was_ours(released->outcome)) return std::nullopt;
   if (!lock::lasted(given_back, *released, deadlines.ends_at(), BootClock::now())) {
-    const std::string meanwhile = " while the command ran";
-    return released->by.empty() ? "the lock was lost" + meanwhile
-                                : released->by + " has taken the lock away" + meanwhile;
+    return (released->by.empty() ? "the lock was lost" : released->by + " has taken the lock away") +
+           " while the command ran";
   }
   report_release(job, hold, *released, keep, to_remember);
   return std::nullopt;
@@ -130,11 +128,15 @@ std::optional<std::string> give_one_back(const JobContext& context, std::size_t 
 
 }  // namespace
 
+void warn_if_unsure(const std::string& which, const lock::Released& released) {
+  if (!released.unsure.empty()) log::warning(which + released.unsure);
+}
+
 lock::PastHold past_of(std::span<const lock::Hold> holds, std::size_t index, const lock::HolderInfo& who,
                        TimePoint since, const std::optional<Loss>& loss, std::string_view end) {
   lock::PastHold past = lock::past_of(holds[index], who);
   past.held = std::chrono::duration_cast<milliseconds>(BootClock::now() - since);
-  const bool lost = loss && loss->concerns(index);
+  const Loss* const lost = loss_of(loss, index);
   past.end = lost ? word(JobEnd::Kind::lost) : loss ? "stopped" : end;
   if (lost) past.by = loss->by;
   if (lost && past.by.empty()) past.why = loss->why;

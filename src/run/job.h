@@ -85,6 +85,14 @@ struct Loss {
   bool concerns(std::size_t index) const { return !hold || *hold == index; }
 };
 
+// That of the hold with that index; null: it was not lost.
+inline const Loss* loss_of(const std::optional<Loss>& loss, std::size_t index) {
+  return loss && loss->concerns(index) ? &*loss : nullptr;
+}
+
+// Warns if the server that released the lock may no longer have been the master. `which`: the lock, for the message.
+void warn_if_unsure(const std::string& which, const lock::Released& released);
+
 // The hold with that index for the history; `who` has held it since then. If one of several locks was lost, the others
 // were released because of that. If none was lost, `end` says how it ended.
 lock::PastHold past_of(std::span<const lock::Hold> holds, std::size_t index, const lock::HolderInfo& who,
@@ -108,6 +116,7 @@ struct Outcome {
 
   int status() const { return loss ? kLost : end.status(); }
   bool succeeded() const { return status() == 0; }
+  bool is_to_remember(const Job& job) const { return job.success && succeeded() && !told_to_stop; }
 };
 
 // Releases all its locks. A failure does not change how the job ended. But if a lock turns out to be somebody else's,

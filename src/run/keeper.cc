@@ -25,32 +25,35 @@ std::unexpected<Error> cannot_watch(pid_t pid, const std::string& why) {
 // The keeper answers this once it is complete, or else says what is missing.
 constexpr std::string_view kReady = "ready";
 
+// Releases the hold with that index. Errors: those of the release; wrong_kind, if it shows that the lock was lost.
+Result<void> release_one(lock::Servers& client, std::span<const lock::Hold> holds, std::size_t index,
+                         const std::optional<lock::HolderInfo>& in_history, const std::optional<Loss>& loss,
+                         const Until& end) {
+  const lock::Hold& hold = holds[index];
+  // A lost lock needs no release, except for the history, on the minority of a quorum that may still have it, and for
+  // the other slots of an owner that has lost one.
+  const Loss* const known = loss_of(loss, index);
+  if (known && !known->ours && !in_history && hold.owner.slots() == 1) return {};
+  lock::HistoryNote note;
+  if (in_history) note = lock::note_of(past_of(holds, index, *in_history, oldest(holds), loss, "released"));
+  note.only_if_held = loss && !loss->by.empty();  // who asks may have taken it
+  const auto released = RLOCK_TRY(client->release(hold, end, {}, in_history ? &note : nullptr));
+  const std::string name = hold.name().display() + ": ";
+  log::debug(name + "released");
+  warn_if_unsure(name, released);
+  if (loss || released.outcome == lock::ReleaseOutcome::released) return {};
+  return fail(Error::Code::wrong_kind, "the lock was lost, but that was noticed only when it was released");
+}
+
 // Errors: the loss, unless somebody has asked for the lock; else the first failure.
 Result<void> release_each(lock::Servers& client, std::span<const lock::Hold> holds,
                           const std::optional<lock::HolderInfo>& in_history, const std::optional<Loss>& loss,
                           const Until& end) {
-  const bool asked = loss && !loss->by.empty();
   Result<void> result;
-  if (loss && !asked) result = fail(Error::Code::wrong_kind, loss->why);
+  if (loss && loss->by.empty()) result = fail(Error::Code::wrong_kind, loss->why);
   for (std::size_t i = 0; i < holds.size(); ++i) {
-    const lock::Hold& hold = holds[i];
-    // A lost lock needs no release, except for the history, on the minority of a quorum that may still have it, and for
-    // the other slots of an owner that has lost one.
-    const bool gone = loss && !loss->ours && loss->concerns(i);
-    if (gone && !in_history && hold.owner.slots() == 1) continue;
-    lock::HistoryNote note;
-    if (in_history) note = lock::note_of(past_of(holds, i, *in_history, oldest(holds), loss, "released"));
-    note.only_if_held = asked;  // who asks may have taken it
-    const auto released = client->release(hold, end, {}, in_history ? &note : nullptr);
-    const std::string name = hold.name().display() + ": ";
-    if (released) log::debug(name + "released");
-    if (released && !released->unsure.empty()) log::warning(name + released->unsure);
-    if (!result) continue;
-    if (!released) {
-      result = std::unexpected(released.error());
-    } else if (!loss && released->outcome != lock::ReleaseOutcome::released) {
-      result = fail(Error::Code::wrong_kind, "the lock was lost, but that was noticed only when it was released");
-    }
+    auto released = release_one(client, holds, i, in_history, loss, end);
+    if (result) result = std::move(released);
   }
   return result;
 }

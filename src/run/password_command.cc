@@ -71,13 +71,11 @@ Result<pid_t> start(const PasswordCommand& command, int output) {
   return pid;
 }
 
-Result<void> await(int fd, const Until& until) {
-  switch (wait_for(fd, POLLIN, until)) {
-    case WaitEnd::ready: return {};
-    case WaitEnd::interrupted: return fail(Error::Code::interrupted, "interrupted");
-    case WaitEnd::deadline: break;
-  }
-  return no_password("it did not end in time");
+// `late`: the message if that takes too long.
+Result<void> await(int fd, const Until& until, const char* late = "password command: it did not end in time") {
+  const WaitEnd end = wait_for(fd, POLLIN, until);
+  if (end == WaitEnd::interrupted) return interrupted();
+  return end == WaitEnd::ready ? Result<void>() : fail(Error::Code::config, late);
 }
 
 // Reads to the end, and returns the number of bytes.
@@ -225,9 +223,7 @@ Result<Secret> PasswordAgent::ask(const Until& until) const {
   const auto ended = [] { return fail(Error::Code::config, "the process that runs the password command is gone"); };
   if (send(sockets_.ours.get(), "?", 1, MSG_NOSIGNAL | MSG_DONTWAIT) < 0 && errno != EAGAIN) return ended();
   for (;;) {
-    const WaitEnd end = wait_for(sockets_.ours.get(), POLLIN, until);
-    if (end == WaitEnd::interrupted) return fail(Error::Code::interrupted, "interrupted");
-    if (end == WaitEnd::deadline) return fail(Error::Code::config, "the password command did not end in time");
+    RLOCK_TRY(await(sockets_.ours.get(), until, "the password command did not end in time"));
     Head head{};
     ssize_t length = 0;
     int failure = 0;

@@ -132,20 +132,17 @@ bool LockWatch::renew_once(TimePoint latest) {
 }
 
 void LockWatch::succeeded(TimePoint sent, milliseconds found) {
-  switch (watchdog_->succeeded(sent, BootClock::now(), found)) {
-    case Watchdog::Answer::too_late: return;
-    case Watchdog::Answer::clock_runs_off:
-      lose("the server's clock ran ahead of ours by " + format_duration(watchdog_->clock_lead()) +
-               " since the last renewal: its leases end too soon" + or_by_another(holds_),
-           {});
-      return;
-    case Watchdog::Answer::counts: break;
+  const Watchdog::Answer answer = watchdog_->succeeded(sent, BootClock::now(), found);
+  if (answer == Watchdog::Answer::too_late) return;
+  if (answer == Watchdog::Answer::clock_runs_off) {
+    return lose("the server's clock ran ahead of ours by " + format_duration(watchdog_->clock_lead()) +
+                    " since the last renewal: its leases end too soon" + or_by_another(holds_),
+                {});
   }
   client_.lacks_hold() ? watchdog_->hurry(BootClock::now()) : watchdog_->calm();
   shared_.set_promise(watchdog_->promise());
   eventfd_write(moved_.get(), 1);
-  if (failing_) log::warning(display(holds_) + ": renewed again");
-  failing_ = false;
+  if (std::exchange(failing_, false)) log::warning(display(holds_) + ": renewed again");
   if (watchdog_->clock_lead() > timing_.clock_step / 2) {
     log::warning(display(holds_) + ": the server's clock ran ahead of ours by " +
                  format_duration(watchdog_->clock_lead()) +
@@ -155,18 +152,14 @@ void LockWatch::succeeded(TimePoint sent, milliseconds found) {
 }
 
 bool LockWatch::failed(const Error& error) {
-  switch (error.code) {
-    case Error::Code::interrupted: return false;
-    case Error::Code::wrong_kind: lose(error.message, {}); return false;
-    default: break;
-  }
+  if (error.code == Error::Code::wrong_kind) lose(error.message, {});
+  if (error.code == Error::Code::wrong_kind || error.code == Error::Code::interrupted) return false;
   const TimePoint now = BootClock::now();
-  if (!failing_) {
+  if (!std::exchange(failing_, true)) {
     log::warning(display(holds_) + ": cannot renew the lock: " + error.message + "; trying again for " +
                  rough_duration(rlock::until(watchdog_->deadlines().terminate_at(), now)) +
                  ", then the command is stopped");
   }
-  failing_ = true;
   watchdog_->failed(now);
   return true;
 }

@@ -9,6 +9,7 @@
 #include <csignal>
 #include <filesystem>
 #include <map>
+#include <ranges>
 
 #include "base/log.h"
 #include "base/process.h"
@@ -220,8 +221,7 @@ constexpr std::size_t kMostSurvivors = 5, kMostLeftBehind = 3;  // named in mess
 
 // "pid 12 (make), pid 14 (cc) and 3 more", in the form of `describe`.
 std::string describe_some(const std::vector<pid_t>& pids, std::size_t most, std::string (*describe)(pid_t)) {
-  std::string text;
-  for (std::size_t i = 0; i < std::min(pids.size(), most); ++i) text += (i == 0 ? "" : ", ") + describe(pids[i]);
+  std::string text = joined(pids | std::views::take(most), ", ", describe);
   if (pids.size() > most) text += " and " + std::to_string(pids.size() - most) + " more";
   return text;
 }
@@ -247,12 +247,8 @@ Result<void> become_subreaper() {
 
 std::vector<pid_t> descendants(const std::set<pid_t>& spared) {
   std::vector<pid_t> found;
-  walk(
-      spared, [] {},
-      [&](pid_t pid) {
-        found.push_back(pid);
-        return Next::on;
-      });
+  const auto add = [&](pid_t pid) { return found.push_back(pid), Next::on; };
+  walk(spared, [] {}, add);
   std::erase_if(found, is_dead);
   return found;
 }
