@@ -64,8 +64,19 @@ bool is_shell_text(const std::string& word) {
   return word.find_first_of(" \t\n;|&<>()$`") != word.npos && access(word.c_str(), F_OK) != 0;
 }
 
+Result<std::vector<std::string>> shell_command(const std::string& text, const Parsed& parsed) {
+  // Users of `sh -c` would expect these words to be the command's arguments, not names to lock.
+  if (parsed.names.size() > parsed.names_before_command) {
+    return usage(in_quotes(parsed.names[parsed.names_before_command]) +
+                 " follows -c TEXT: put names before -c, and arguments of the command into TEXT");
+  }
+  if (parsed.command) return contradiction("--command", "a command after --");
+  if (text.empty()) return usage("--command: the text is empty");
+  const char* shell = std::getenv("SHELL");
+  return std::vector<std::string>{shell && *shell ? shell : "/bin/sh", "-c", text};
+}
+
 Result<std::vector<std::string>> command_in(const Parsed& parsed) {
-  const std::string* text = parsed.text_of(*parsed.subcommand->command);
   if (parsed.names.empty()) return name_is_missing(parsed);
   const std::string line = "rlock run [options] " + escaped(shell_word(parsed.names[0]));
   if (lacks_dashes(parsed)) {
@@ -73,17 +84,7 @@ Result<std::vector<std::string>> command_in(const Parsed& parsed) {
     return usage(shell ? "-c is missing before the command; write " + line + " -c TEXT"
                        : "-- is missing before the command; write " + line + " -- COMMAND [ARG...]");
   }
-  // Users of `sh -c` would expect these words to be the command's arguments, not names to lock.
-  if (text && parsed.names.size() > parsed.names_before_command) {
-    return usage(in_quotes(parsed.names[parsed.names_before_command]) +
-                 " follows -c TEXT: put names before -c, and arguments of the command into TEXT");
-  }
-  if (text && parsed.command) return contradiction("--command", "a command after --");
-  if (text) {
-    if (text->empty()) return usage("--command: the text is empty");
-    const char* shell = std::getenv("SHELL");
-    return std::vector<std::string>{shell && *shell ? shell : "/bin/sh", "-c", *text};
-  }
+  if (const std::string* text = parsed.text_of(*parsed.subcommand->command)) return shell_command(*text, parsed);
   if (!parsed.command || parsed.command->empty()) {
     return usage("a command is missing: " + line + " -- COMMAND [ARG...]");
   }
@@ -204,6 +205,20 @@ Result<void> complete_slots(LockingOptions& options) {
         "--take " + std::to_string(mode.taken) + ": there are only " + std::to_string(mode.slots) + " slots"}});
 }
 
+// --protocol set or --like.
+Result<void> complete_set(LockingOptions& options) {
+  lock::Mode& mode = options.mode;
+  const bool alone = mode.kind == lock::Mode::Kind::plain && mode.slots == 0;
+  mode.kind = lock::Mode::Kind::set;
+  if (alone) return {};
+  const auto [given, instead] = options.like ? std::pair("--like " + std::string(options.like->preset), "--like none")
+                                             : std::pair(std::string("--protocol set"), "--protocol redisson");
+  return usage(given +
+               ": its locks have one holder at a time; do not give --shared, --exclusive, --slots or --from with it, "
+               "or give " +
+               instead);
+}
+
 // Its branches are the pairs of options that exclude each other.
 Result<void> complete_mode(LockingOptions& options) {
   options.by_set = RLOCK_TRY(set_protocol(options, options.by_set));
@@ -213,14 +228,7 @@ Result<void> complete_mode(LockingOptions& options) {
   if (options.shared && options.exclusive) return contradiction("--shared", "--exclusive");
   if (options.shared) mode.kind = Kind::read;
   if (options.exclusive) mode.kind = Kind::write;
-  if (*options.by_set && (mode.kind != Kind::plain || mode.slots != 0)) {
-    const auto* like = options.like;
-    return usage((like ? "--like " + std::string(like->preset) : "--protocol set") +
-                 ": its locks have one holder at a time; do not give --shared, --exclusive, --slots or --from with it, "
-                 "or give " +
-                 (like ? "--like none" : "--protocol redisson"));
-  }
-  if (*options.by_set) mode.kind = Kind::set;
+  if (*options.by_set) RLOCK_TRY(complete_set(options));
   if (mode.slots == 0) {
     return expect_none({{mode.resize, "--resize needs --slots N, the new number of slots"},
                         {mode.java, "--java-semaphore needs --slots N, the number of permits of the Java program"}});
@@ -245,9 +253,7 @@ Result<milliseconds> kept_lease(milliseconds lease, const lock::Mode& mode, bool
   constexpr milliseconds most = lock::kLongestReaderLease;
   if (mode.kind != lock::Mode::Kind::read || lease <= most) return lease;
   const std::string why = "another reader in Java sets the lease to " + format_duration(most);
-  if (!renew) {
-    return usage("--no-renew with --shared allows a lease of at most " + format_duration(most) + ": " + why);
-  }
+  if (!renew) return usage("--no-renew with --shared allows a lease of at most " + format_duration(most) + ": " + why);
   log::warning("with --shared, rlock uses a lease of " + format_duration(most) + " instead of " +
                format_duration(lease) + ": " + why);
   return most;
@@ -300,9 +306,9 @@ Result<void> check_once(const RunOptions& options, const Parsed& parsed) {
   const std::string option = options.once ? "--once" : "--once-per";
   using Kind = lock::Mode::Kind;
   const bool several = options.mode.kind == Kind::read || options.mode.kind == Kind::slots;
-  if (options.once && options.once_per) return contradiction("--once", "--once-per");
   return expect_none(
-      {{options.remember && !options.once, "--remember needs --once KEY"},
+      {{options.once && options.once_per, contradiction("--once", "--once-per").error().message},
+       {options.remember && !options.once, "--remember needs --once KEY"},
        {parsed.has("timezone") && !options.once_per, "--timezone needs --once-per PERIOD"},
        {parsed.has("once-status") && !once, "--once-status needs --once KEY or --once-per PERIOD"},
        {once && options.names.size() > 1,
@@ -367,11 +373,10 @@ Result<void> complete_all(ReleaseOptions& options, const Parsed& parsed) {
 
 Result<void> complete_all(StatusOptions& options, const Parsed&) {
   using enum StatusOptions::Output;
-  const char* const option = options.output == prometheus ? "--prometheus"
-                             : options.output == html     ? "--html"
-                             : options.output == is_held  ? "--is-held"
-                             : options.output == success  ? "--succeeded-within"
-                                                          : nullptr;
+  // For each output that cannot be watched.
+  std::map<StatusOptions::Output, const char*> once{
+      {is_held, "--is-held"}, {prometheus, "--prometheus"}, {success, "--succeeded-within"}, {html, "--html"}};
+  const char* const option = once[options.output];
   const bool asks = options.output == is_held || options.output == success;
   if (options.null && options.output != names) return usage("--null needs --names");
   if (asks && options.names.empty()) return usage(std::string(option) + " needs the NAME of a lock");

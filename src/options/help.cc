@@ -25,19 +25,15 @@ std::size_t terminal_width() {
 
 // Appends `text`, wrapped at spaces. The last line of `out` has `column` bytes; new lines are indented.
 void add_wrapped(std::string& out, std::string_view text, std::size_t column, std::size_t indent, std::size_t width) {
-  bool first = true;
-  while (!text.empty()) {
-    const std::size_t end = std::min(text.find(' '), text.size());
-    if (!first && column + 1 + end > width) {
+  for (std::string_view gap; const std::string& word : split(text, ' ')) {
+    if (!gap.empty() && column + 1 + word.size() > width) {
       out += "\n" + std::string(indent, ' ');
       column = indent;
-      first = true;
+      gap = "";
     }
-    if (!first) out += ' ';
-    out += text.substr(0, end);
-    column += end + (first ? 0 : 1);
-    first = false;
-    text.remove_prefix(std::min(end + 1, text.size()));
+    out.append(gap) += word;
+    column += gap.size() + word.size();
+    gap = " ";
   }
   out += '\n';
 }

@@ -62,6 +62,19 @@ std::vector<std::string> names_of_list(const std::string& text) {
   return names;
 }
 
+// Whether one of these names is rather meant for several resources. Ranges of one list do not overlap: rack1-2 beside
+// rack2-3 is a name.
+bool is_range(const std::string& name, const std::vector<std::string>& names) {
+  const auto range = range_in(name);
+  if (!range || range->first >= range->last) return false;
+  if (name.contains("..") || range->prefix.empty()) return true;
+  return std::ranges::none_of(names, [&](const std::string& one) {
+    const auto other = range_in(one);
+    return one != name && other && other->prefix == range->prefix && other->first <= range->last &&
+           range->first <= std::max(other->first, other->last);
+  });
+}
+
 }  // namespace
 
 std::unexpected<Error> contradiction(const std::string& one, const std::string& other) {
@@ -72,13 +85,10 @@ std::unexpected<Error> contradiction(const std::string& one, const std::string& 
 Result<bool> flag(const std::string& text) {
   std::string small = text;
   for (char& c : small) c = c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
-  for (const std::string_view no : {"false", "0", "no", "off"}) {
-    if (small == no) return false;
-  }
-  for (const std::string_view yes : {"true", "1", "yes", "on"}) {
-    if (small == yes) return true;
-  }
-  return bad(in_quotes(text) + " is neither true nor false");
+  constexpr std::string_view words[] = {"false", "true", "0", "1", "no", "yes", "off", "on"};
+  const auto* const found = std::ranges::find(words, small);
+  if (found == std::end(words)) return bad(in_quotes(text) + " is neither true nor false");
+  return (found - words) % 2 == 1;
 }
 
 Result<bool> no_flag(const std::string& text) { return !RLOCK_TRY(flag(text)); }
@@ -171,17 +181,7 @@ Result<std::vector<std::string>> resource_names(const std::string& text) {
     if (name.empty() || name.size() > kLongestName || has_control(name)) {
       return bad(in_quotes(name) + " is not the name of a resource: use up to 64 bytes without blanks");
     }
-    // Ranges of one list do not overlap: rack1-2 beside rack2-3 is a name.
-    const auto range = range_in(name);
-    const auto overlaps = [&](const std::string& one) {
-      const auto other = range_in(one);
-      return one != name && other && other->prefix == range->prefix && other->first <= range->last &&
-             range->first <= std::max(other->first, other->last);
-    };
-    const bool rises = range && range->first < range->last;
-    if (rises && (name.contains("..") || range->prefix.empty() || std::ranges::none_of(names, overlaps))) {
-      return bad(in_quotes(name) + " would be one resource, not a range" + instead);
-    }
+    if (is_range(name, names)) return bad(in_quotes(name) + " would be one resource, not a range" + instead);
     if (!known.insert(name).second) return bad(in_quotes(name) + " is there twice");
   }
   return names;

@@ -217,19 +217,21 @@ class Line {
   }
 
   const OptionSpec* command() const { return subcommand_ ? subcommand_->command : nullptr; }
+  bool lacks_command(const Parsed& parsed) const { return command() && !parsed.command && !parsed.text_of(*command()); }
 
   // Adds the words that CLI11 did not recognize. Its branches are the mistakes that they may be.
   Result<void> collect_words(Parsed& parsed) {
     const std::vector<std::string> words = app_.remaining();
     if (words_in_front_ > 0) return wrong_beginning(unmarked(words[0]), parsed);
     if (parsed.version) return {};
-    if (!subcommand_ && words.empty()) return bad_line(nullptr, "a subcommand is missing; see rlock --help");
-    if (!subcommand_) return wrong_beginning(unmarked(words[0]), parsed);
+    if (!subcommand_) {
+      return words.empty() ? bad_line(nullptr, "a subcommand is missing; see rlock --help")
+                           : wrong_beginning(unmarked(words[0]), parsed);
+    }
     parsed.names_before_command = names_before_command_;
-    const bool lacks_command = command() && !parsed.command && !parsed.text_of(*command());
     for (const std::string& word : words) {
       // After two words, this may be an option of a command without --, for which the caller has a better message.
-      const bool maybe_command = lacks_command && parsed.names.size() > 1;
+      const bool maybe_command = lacks_command(parsed) && parsed.names.size() > 1;
       if (word.size() > 1 && word[0] == '-' && !maybe_command) return wrong_option(unmarked(word), subcommand_);
       parsed.names.push_back(unmarked(word));
     }
@@ -273,6 +275,14 @@ class Line {
   int commands_ = 0;                      // how often that option is given
 };
 
+// rlock help [SUBCOMMAND]
+Result<void> show_help(Parsed& parsed) {
+  const SubcommandSpec* about = parsed.names.empty() ? nullptr : find_subcommand(parsed.names.front());
+  if (!about && !parsed.names.empty()) return unknown_subcommand(parsed.names.front(), false, true);
+  parsed.text = about ? subcommand_help(*about, Detail::full) : overview();
+  return {};
+}
+
 }  // namespace
 
 Parsed parse(const std::vector<std::string>& arguments) {
@@ -280,11 +290,7 @@ Parsed parse(const std::vector<std::string>& arguments) {
   Parsed parsed;
   if (dashes != arguments.end()) parsed.command.emplace(dashes + 1, arguments.end());
   auto result = Line({arguments.begin(), dashes}).read(parsed);
-  if (result && parsed.subcommand && parsed.subcommand->name == "help" && !parsed.version) {
-    const SubcommandSpec* about = parsed.names.empty() ? nullptr : find_subcommand(parsed.names.front());
-    if (!about && !parsed.names.empty()) result = unknown_subcommand(parsed.names.front(), false, true);
-    if (result) parsed.text = about ? subcommand_help(*about, Detail::full) : overview();
-  }
+  if (result && parsed.subcommand && parsed.subcommand->name == "help" && !parsed.version) result = show_help(parsed);
   if (!result) parsed.error = std::move(result).error();
   if (parsed.version || !parsed.text.empty()) parsed.subcommand = nullptr;
   return parsed;

@@ -109,6 +109,26 @@ bool holds_password(const ConfigEntry& entry) {
                              [](std::string_view url) { return !redis::password_in(url).empty(); });
 }
 
+Result<void> check_entry(const ConfigEntry& entry, const TrustedFile& file, const std::string& path) {
+  const OptionSpec* option = RLOCK_TRY(option_of(entry));
+  if (entry.is_list && option != &url_option()) {
+    return bad_entry(entry, "a setting has one value; only url can be a list");
+  }
+  if (!holds_password(entry) || !file.read_by_others()) return {};
+  return fail(Error::Code::config, entry.source.text() +
+                                       " contains a password, but others may read the file; run chmod 600 " +
+                                       escaped(shell_word(path)) + ", or use password-file");
+}
+
+// For users whose own file cannot be trusted.
+std::string advice_for(const std::string& path) {
+  const char* home = std::getenv("HOME");
+  const bool closed = home && path.starts_with(home) && access(home, X_OK) != 0 && errno == EACCES;
+  return closed ? "; this user may not enter the folder in HOME, " + in_quotes(home) +
+                      ": correct HOME, or give --config FILE"
+                : "; to read another file, give --config FILE";
+}
+
 struct SettingsFile {
   std::string path;
   bool chosen, can_be_read_again;
@@ -139,32 +159,17 @@ class SettingsLoader : public Settings {
   // None if there is no such file. `chosen`: named by --config or RLOCK_CONFIG, so it must exist.
   Result<std::optional<SettingsFile>> read_file(const std::string& path, bool chosen) const {
     auto opened = TrustedFile::open(path);
-    if (!opened && !chosen && opened.error().code == Error::Code::config) {
-      const char* home = std::getenv("HOME");
-      const bool closed = home && path.starts_with(home) && access(home, X_OK) != 0 && errno == EACCES;
-      opened.error().message += closed ? "; this user may not enter the folder in HOME, " + in_quotes(home) +
-                                             ": correct HOME, or give --config FILE"
-                                       : "; to read another file, give --config FILE";
-    }
+    if (!opened && !chosen && opened.error().code == Error::Code::config) opened.error().message += advice_for(path);
     const auto file = RLOCK_TRY(std::move(opened));
-    if (!file && chosen) {
+    if (!file) {
+      if (!chosen) return std::nullopt;
       return fail(Error::Code::config,
                   find(config_option())->source.text() + ": " + escaped(path) + ": " + errno_text(ENOENT));
     }
-    if (!file) return std::nullopt;
     std::string text(kLongestFile, '\0');
     text.resize(RLOCK_TRY(file->read(text)));
     ConfigFile content = RLOCK_TRY(read_config(path, text));
-    for (const ConfigEntry& entry : content.entries) {
-      const OptionSpec* option = RLOCK_TRY(option_of(entry));
-      if (entry.is_list && option != &url_option()) {
-        return bad_entry(entry, "a setting has one value; only url can be a list");
-      }
-      if (!holds_password(entry) || !file->read_by_others()) continue;
-      return fail(Error::Code::config, entry.source.text() +
-                                           " contains a password, but others may read the file; run chmod 600 " +
-                                           escaped(shell_word(path)) + ", or use password-file");
-    }
+    for (const ConfigEntry& entry : content.entries) RLOCK_TRY(check_entry(entry, *file, path));
     return SettingsFile{path, chosen, file->is_file(), std::move(content)};
   }
 
