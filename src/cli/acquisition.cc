@@ -26,9 +26,7 @@ class AwaitedLock {
         request_(request),
         policy_(policy),
         events_(events),
-        watched_(options.verbose || isatty(STDERR_FILENO)),
-        wait_{policy.limit ? BootClock::now() + *policy.limit : TimePoint::max(), policy.interrupt},
-        meanwhile_(held_by_ancestors().display_without(request.name)) {}
+        wait_{policy.limit ? BootClock::now() + *policy.limit : TimePoint::max(), policy.interrupt} {}
 
   // Must be called whenever the lock was found held. Returns why the wait can never end, and what to do instead: the
   // holder is an `rlock run` above this process, or what RLOCK_OWNER names. "": it may end, or is to go on (--deadlock
@@ -40,10 +38,9 @@ class AwaitedLock {
                    ": the lock never expires, so it is only free after its holder releases it");
     }
     if (policy_.limit == 0ms) return "";
-    if (found.holder && found.holder->owner != shown_owner_) {
-      const std::string why = own_hold(found);
-      if (!why.empty() && !request_.holder.stays) return "deadlock: " + why;
-      if (!why.empty()) log::warning(request_.name.display() + ": " + why);
+    if (const std::string why = own_hold(found); !why.empty()) {
+      if (!request_.holder.stays) return "deadlock: " + why;
+      log::warning(request_.name.display() + ": " + why);
     }
     note(found);
     say_what_is_due();
@@ -76,57 +73,81 @@ class AwaitedLock {
   }
 
  private:
-  // Only what is certain. A hold that frees one of several slots may be another's, and a reader waits for writers only.
-  // A holder on a host that only has the name of this one, as containers may, is no mistake, because something runs
-  // below the ancestor, so that has this very lock, too.
-  std::string own_hold(const lock::Acquired& found) const {
-    const lock::HolderView& holder = *found.holder;
+  // Not the one that we wait for: a hold that frees one of several slots may be another's, and a reader waits for
+  // writers only.
+  bool may_be_another(const lock::HolderView& holder) const {
     using Kind = lock::Mode::Kind;
-    if (request_.mode.kind == Kind::slots || (request_.mode.kind == Kind::read && holder.mode == "read")) return "";
-    if (holder.who.ended) return "";
+    const bool both_read = request_.mode.kind == Kind::read && holder.mode == "read";
+    return request_.mode.kind == Kind::slots || both_read || holder.who.ended;
+  }
+
+  // Only what is certain, of a new holder.
+  std::string own_hold(const lock::Acquired& found) const {
+    if (!found.holder || found.holder->owner == shown_owner_) return "";
+    const lock::HolderView& holder = *found.holder;
+    if (may_be_another(holder)) return "";
     const std::vector<pid_t> ancestors = run::ancestors();
-    const bool here = holder.described && holder.who.host == request_.holder.host;
-    const auto has_it = std::ranges::find(ancestors, here ? static_cast<pid_t>(holder.who.pid) : 0);
+    const pid_t has_it = pid_here(holder);
     for (const pid_t pid : ancestors) {
-      if (run::name_of_process(pid) != run::name_of_process(getpid())) continue;
-      const auto words = run::words_of_process(pid);
-      const auto has = [&](const std::string& word) { return std::ranges::find(words, word) != words.end(); };
-      const bool under_owner = has(holder.owner) || has("--owner=" + holder.owner);
-      if (!has("run") || !has(request_.name.given()) ||
-          !(under_owner || (has_it != ancestors.end() && *has_it == pid))) {
-        continue;
-      }
+      const auto words = is_rlock(pid) ? run::words_of_process(pid) : std::vector<std::string>{};
+      if (!runs_under(words, holder.owner, pid == has_it)) continue;
       // Then it may end first, and leave us behind.
-      if (has("ignore") || has("--leftovers=ignore") || has("RLOCK_LEFTOVERS=ignore")) return "";
+      if (has_any(words, {"ignore", "--leftovers=ignore", "RLOCK_LEFTOVERS=ignore"})) return "";
       return "this runs under pid " + std::to_string(pid) +
              ", which holds it; to be let in, pass RLOCK_HELD on, as sudo --preserve-env=RLOCK_HELD does";
     }
+    return hold_of_variable(found, std::ranges::count(ancestors, has_it) > 0 ? has_it : 0);
+  }
+
+  // 0: it is on another host, or unknown.
+  pid_t pid_here(const lock::HolderView& holder) const {
+    const bool here = holder.described && holder.who.host == request_.holder.host;
+    return here ? static_cast<pid_t>(holder.who.pid) : 0;
+  }
+  static bool is_rlock(pid_t pid) { return run::name_of_process(pid) == run::name_of_process(getpid()); }
+  static bool has_any(const std::vector<std::string>& words, std::initializer_list<std::string> ones) {
+    return std::ranges::find_first_of(words, ones) != words.end();
+  }
+
+  // Whether that is the line of an `rlock run` with our lock. A holder on a host that only has the name of this one, as
+  // containers may, is no mistake, because something runs below the ancestor, so that has this very lock, too.
+  bool runs_under(const std::vector<std::string>& words, const std::string& owner, bool has_it) const {
+    return has_any(words, {"run"}) && has_any(words, {request_.name.given()}) &&
+           (has_it || has_any(words, {owner, "--owner=" + owner}));
+  }
+
+  // If RLOCK_OWNER names the holder. `has_it`: the ancestor that holds the lock; 0: none.
+  std::string hold_of_variable(const lock::Acquired& found, pid_t has_it) const {
     const char* owners = std::getenv("RLOCK_OWNER");
-    if (!owners || ("\n" + std::string(owners) + "\n").find("\n" + holder.owner + "\n") == std::string::npos) return "";
-    if (!holder.who.listens) {
-      const bool ends = found.expires_in && BootClock::now() + *found.expires_in < wait_.deadline;
-      if (policy_.limit && ends) return "";
-      return "RLOCK_OWNER holds it: run the command under that hold with rlock run --owner \"$RLOCK_OWNER\" " +
-             escaped(shell_word(request_.name.given()));
+    if (!owners || std::ranges::count(split(owners, '\n'), found.holder->owner) == 0) return "";
+    if (found.holder->who.listens) {
+      // A keeper (acquire --for-pid) renews it.
+      if (has_it == 0 || is_rlock(has_it)) return "";
+      return "RLOCK_OWNER holds it until pid " + std::to_string(has_it) +
+             " ends, and this runs under it: run the command without rlock";
     }
-    // A keeper (acquire --for-pid) renews it.
-    if (has_it == ancestors.end() || run::name_of_process(*has_it) == run::name_of_process(getpid())) return "";
-    return "RLOCK_OWNER holds it until pid " + std::to_string(*has_it) +
-           " ends, and this runs under it: run the command without rlock";
+    const bool ends = found.expires_in && BootClock::now() + *found.expires_in < wait_.deadline;
+    if (policy_.limit && ends) return "";
+    return "RLOCK_OWNER holds it: run the command under that hold with rlock run --owner \"$RLOCK_OWNER\" " +
+           escaped(shell_word(request_.name.given()));
   }
 
   void note(const lock::Acquired& found) {
-    const std::string owner = found.holder ? found.holder->owner : "";
-    const bool other = owner != shown_owner_, moved = found.ahead && found.ahead != shown_ahead_;
-    if (other) events_.waiting(request_.name, found, forecast_of(found));
+    const std::string owner = found.holder.transform([](const auto& one) { return one.owner; }).value_or("");
+    const auto ahead = found.ahead.or_else([&] { return shown_ahead_; });
+    const bool news = owner != shown_owner_ || ahead != shown_ahead_;
+    if (owner != shown_owner_) events_.waiting(request_.name, found, forecast_of(found));
     const TimePoint now = BootClock::now();
     const bool told = std::exchange(held_back_, found.back && !found.holder);
-    if ((watched_ && (other || moved)) || (found_ && held_back_ && !told)) say_at_ = now;
-    if (!watched_ && !found_) say_at_ = now + kSayFirst;
+    if (!watched_ && !found_) {
+      say_at_ = now + kSayFirst;
+    } else if ((watched_ && news) || (held_back_ && !told)) {
+      say_at_ = now;
+    }
     found_ = found;
     found_at_ = now;
     shown_owner_ = owner;
-    if (found.ahead) shown_ahead_ = found.ahead;
+    shown_ahead_ = ahead;
   }
 
   std::optional<lock::Forecast> forecast_of(const lock::Acquired& found) const {
@@ -176,10 +197,11 @@ class AwaitedLock {
   const lock::AcquireRequest& request_;
   const lock::WaitPolicy& policy_;
   const Events& events_;
-  const bool watched_;  // report as on a terminal
+  const bool watched_ = options_.verbose || isatty(STDERR_FILENO);  // report as on a terminal
   const Until wait_;
-  const std::string meanwhile_;  // other locks that this process runs under, for messages
-  bool held_back_ = false;       // by the epoch guard, when it last looked
+  // Other locks that this process runs under, for messages.
+  const std::string meanwhile_ = held_by_ancestors().display_without(request_.name);
+  bool held_back_ = false;  // by the epoch guard, when it last looked
   bool warned_ = false;
   std::optional<std::string> shown_owner_;
   std::optional<long long> shown_ahead_;
@@ -354,8 +376,7 @@ Result<void> find_kind(lock::Servers& servers, const lock::OwnerId& owner, Locki
   return {};
 }
 
-Result<lock::Taken> acquire_and_report(lock::Servers& servers, const LockingOptions& options, const Wanted& wanted,
-                                       const Events& events) {
+lock::WaitPolicy policy_for(const LockingOptions& options, const Wanted& wanted) {
   lock::WaitPolicy policy = options.wait;
   policy.exchange = options.timeout;
   policy.interrupt = wanted.interrupt;
@@ -363,7 +384,10 @@ Result<lock::Taken> acquire_and_report(lock::Servers& servers, const LockingOpti
   policy.ends_deadlocks = !options.stay_in_deadlock.value_or(true);
   policy.at_front = wanted.at_front;
   if (options.supersede) policy.longest_look = 500ms;  // to ask the holders again
-  if (servers.size() > 1) RLOCK_TRY(check_for_quorum(options.mode, policy));
+  return policy;
+}
+
+std::vector<lock::AcquireRequest> requests_for(const LockingOptions& options, const Wanted& wanted) {
   const lock::AncestorLocks held = held_by_ancestors();
   std::vector<lock::AcquireRequest> requests;
   for (const lock::LockName& name : options.names) {
@@ -377,11 +401,28 @@ Result<lock::Taken> acquire_and_report(lock::Servers& servers, const LockingOpti
     requests.back().holder.within = held;
     requests.back().holder.stays = options.stay_in_deadlock.value_or(false);
   }
+  return requests;
+}
+
+void report_grant(const lock::Hold& hold, milliseconds waited) {
+  const std::string name = hold.name().display();
+  log::debug(name + ": granted after " + rough_duration(waited) + ", for " + format_duration(hold.lease) +
+                 ", fencing token " + escaped(hold.token, 40),
+             {"acquired", hold.name().text()});
+  if (hold.lock.layout != lock::Layout::semaphore || !hold.slots.numbers.empty()) return;
+  log::warning(name + ": RLOCK_SLOT is empty, because the user has no right to the key " +
+               escaped(hold.name().pool_key()) +
+               " (rlock doctor --acl prints the rights), or it has more than 10000 fields");
+}
+
+Result<lock::Taken> acquire_and_report(lock::Servers& servers, const LockingOptions& options, const Wanted& wanted,
+                                       const Events& events) {
+  lock::WaitPolicy policy = policy_for(options, wanted);
+  if (servers.size() > 1) RLOCK_TRY(check_for_quorum(options.mode, policy));
+  const std::vector<lock::AcquireRequest> requests = requests_for(options, wanted);
   const TimePoint begun = BootClock::now();
   std::vector<AwaitedLock> waiting;
-  for (const auto& request : requests) {
-    waiting.emplace_back(servers, options, request, policy, events);
-  }
+  for (const auto& request : requests) waiting.emplace_back(servers, options, request, policy, events);
   AwaitedLock* current = nullptr;
   policy.meanwhile = [&] { return current->say_what_is_due(); };
   auto acquired = lock::acquire_all(servers, requests, policy, [&](std::size_t index, const lock::Acquired& found) {
@@ -390,15 +431,7 @@ Result<lock::Taken> acquire_and_report(lock::Servers& servers, const LockingOpti
   });
   if (!acquired) return std::unexpected(std::move(acquired).error().in(names_of(requests)));
   const auto waited = std::chrono::duration_cast<milliseconds>(BootClock::now() - begun);
-  for (const lock::Hold& hold : acquired->holds) {
-    log::debug(hold.name().display() + ": granted after " + rough_duration(waited) + ", for " +
-                   format_duration(hold.lease) + ", fencing token " + escaped(hold.token, 40),
-               {"acquired", hold.name().text()});
-    if (hold.lock.layout != lock::Layout::semaphore || !hold.slots.numbers.empty()) continue;
-    log::warning(hold.name().display() + ": RLOCK_SLOT is empty, because the user has no right to the key " +
-                 escaped(hold.name().pool_key()) +
-                 " (rlock doctor --acl prints the rights), or it has more than 10000 fields");
-  }
+  for (const lock::Hold& hold : acquired->holds) report_grant(hold, waited);
   if (acquired->holds.empty() && acquired->refusal.outcome != lock::Acquired::Outcome::succeeded) {
     const lock::AcquireRequest& request = requests[acquired->refused];
     if (wanted.once || (options.history && !wanted.owner)) count_skip(servers, request, options.timeout);

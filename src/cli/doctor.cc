@@ -168,6 +168,10 @@ std::string in_json(const std::vector<Check>& checks) {
   return objects_json(objects);
 }
 
+bool holds_nobody_back(const std::optional<lock::Epoch>& epoch, bool guarded) {
+  return epoch ? epoch->current && !epoch->back && !epoch->at_once : !guarded;
+}
+
 using ToAccept = std::pair<redis::Client*, lock::EpochToAccept>;
 
 // Shows the epochs of all servers. Returns those that hold somebody back. Those that do not answer: see `silent`.
@@ -185,9 +189,7 @@ Result<std::vector<ToAccept>> servers_to_accept(lock::Servers& servers, millisec
       continue;
     }
     RLOCK_TRY(print(where + ": " + check_epoch(epoch, is_guarded(servers, i)).seen + "\n"));
-    const bool holds_nobody_back =
-        epoch && (*epoch ? (*epoch)->current && !(*epoch)->back && !(*epoch)->at_once : !is_guarded(servers, i));
-    if (holds_nobody_back) {
+    if (epoch && holds_nobody_back(*epoch, is_guarded(servers, i))) {
       lock::forget_mark(client, Until{}.at_most(exchange));
     } else {
       found.emplace_back(&client, *shown);

@@ -33,6 +33,10 @@ const lock::HolderView* find(const lock::Status& status, const std::string& owne
 
 bool all_shown(const lock::Status& status) { return status.number == static_cast<long long>(status.holders.size()); }
 
+bool no_longer_has_it(const lock::HolderView& holder, const lock::Status& now) {
+  return now.state != lock::Status::State::held || (all_shown(now) && !find(now, holder.owner));
+}
+
 std::unexpected<Error> unchanged(const lock::Status& status, const std::string& why) {
   return fail(Error::Code::wrong_kind, status.name().display() + ": unchanged: " + why);
 }
@@ -42,6 +46,11 @@ std::unexpected<Error> not_known(const lock::Status& status, const std::string& 
   return unchanged(status, "only the first " + std::to_string(status.holders.size()) + " of " +
                                std::to_string(status.number) + " holders are known, and " + none +
                                "; try again when there are fewer");
+}
+
+std::unexpected<Error> none_chosen(const lock::Status& status, const std::optional<lock::OwnerId>& owner) {
+  if (all_shown(status)) return unchanged(status, held_by(status));
+  return not_known(status, owner ? in_quotes(owner->text()) + " is none of them" : "rlock took none");
 }
 
 // The owner of a slot; none: nobody has it. If the slots have names, a number is none of them, because the name of one
@@ -118,10 +127,17 @@ class TakenLock {
         return not_ours(": unchanged, because it has become " + released.instead.text());
       case lock::ReleaseOutcome::changed: return false;
       case lock::ReleaseOutcome::free: RLOCK_TRY(say(": has become free in the meantime")); return true;
-      case lock::ReleaseOutcome::kept:
-      case lock::ReleaseOutcome::released: break;
+      default: break;
     }
     RLOCK_TRY(say(alone ? ": free" : ": taken away from " + escaped(holder.owner, 120)));
+    return true;
+  }
+
+  // The same for several holders.
+  Result<bool> take_from_each(const std::vector<lock::HolderView>& holders, const lock::Status& status) const {
+    for (const lock::HolderView& one : holders) {
+      if (!RLOCK_TRY(take_from(one, status))) return false;
+    }
     return true;
   }
 
@@ -138,19 +154,20 @@ class TakenLock {
       if (RLOCK_TRY(ask_once(holders)) && !std::exchange(heard, true)) {
         RLOCK_TRY(say(std::string(": the holder has been asked to stop") + (alone ? "" : ", if it listens") +
                       (wait > 0ms ? "; waiting for it" : "")));
+        speak_at = TimePoint::max();
       }
       const auto status = RLOCK_TRY(look());
-      std::erase_if(holders, [&](const lock::HolderView& one) {
-        return status.state != lock::Status::State::held || (all_shown(status) && !find(status, one.owner));
-      });
+      std::erase_if(holders, [&](const lock::HolderView& one) { return no_longer_has_it(one, status); });
       const char* const ended = heard && alone ? ": released\n" : ": the holder no longer has it\n";
       if (holders.empty()) return print(shown_ + ended, kDone);
-      for (const lock::HolderView& one : holders) {
-        const lock::HolderView* left = find(status, one.owner);
-        if (left && !left->who.listens && !RLOCK_TRY(take_from(one, status))) return std::nullopt;
-      }
+      auto left = holders;
+      std::erase_if(left, [&](const lock::HolderView& one) {
+        const lock::HolderView* now = find(status, one.owner);
+        return !now || now->who.listens;
+      });
+      if (!RLOCK_TRY(take_from_each(left, status))) return std::nullopt;
       if (over.over()) break;
-      if (heard || BootClock::now() < speak_at) continue;
+      if (BootClock::now() < speak_at) continue;
       RLOCK_TRY(report_silence(status, holders));
       speak_at = TimePoint::max();
     }
@@ -230,21 +247,13 @@ Result<std::optional<int>> look_and_take(lock::Servers& servers, const TakenLock
     if (!options.owner) return RLOCK_TRY(slot_not_held(status, options.slot));
   }
   const Holders holders = holders_of(status, options.owner, !options.now);
-  if (holders.asked.empty() && holders.not_asked.empty()) {
-    if (!all_shown(status)) {
-      return not_known(status,
-                       options.owner ? in_quotes(options.owner->text()) + " is none of them" : "rlock took none");
-    }
-    return unchanged(status, held_by(status));
-  }
+  if (holders.asked.empty() && holders.not_asked.empty()) return none_chosen(status, options.owner);
   RLOCK_TRY(print(status_in_full(status)));
   if (!options.yes) {
     if (!RLOCK_TRY(confirm(status, holders))) return RLOCK_TRY(print("unchanged\n", kNotAcquired));
     if (!holders.asked.empty() && another_began(holders.asked, RLOCK_TRY(taken.look()))) return std::nullopt;
   }
-  for (const lock::HolderView& one : holders.not_asked) {
-    if (!RLOCK_TRY(taken.take_from(one, status))) return std::nullopt;
-  }
+  if (!RLOCK_TRY(taken.take_from_each(holders.not_asked, status))) return std::nullopt;
   if (!options.owner && !all_shown(status)) {
     log::error(options.name().display() + ": only the first " + std::to_string(status.holders.size()) + " of " +
                std::to_string(status.number) + " holders; run it again for the others");

@@ -78,14 +78,24 @@ Result<void> fill(Invocation& invocation, const SubcommandSpec& spec, const Sett
   return {};
 }
 
-// The text of `rlock config`: the settings of all subcommands, in the order of the table, with the effective passwords
-// after the address. Texts that may be secret are not shown. Also parses the settings, to find errors.
-Result<std::string> settings_text(const Settings& settings, const CommonOptions& common) {
+Result<void> check(const Settings& settings) {
   for (const SubcommandSpec& spec : subcommands()) {
     if (!spec.blank) continue;
     Invocation scratch = spec.blank({});
     RLOCK_TRY(fill(scratch, spec, settings));
   }
+  return {};
+}
+
+std::string default_of(const OptionSpec& option, const Settings& settings) {
+  if (&option == &config_option()) return joined(settings.files, " ");  // the usual ones that exist
+  return option.value.empty() ? "false" : option.default_text();
+}
+
+// The text of `rlock config`: the settings of all subcommands, in the order of the table, with the effective passwords
+// after the address. Texts that may be secret are not shown. Also parses the settings, to find errors.
+Result<std::string> settings_text(const Settings& settings, const CommonOptions& common) {
+  RLOCK_TRY(check(settings));
   constexpr const char *kHidden = "(not shown)", *kSentinel = "RLOCK_SENTINEL_PASSWORD";
   std::string text;
   const auto add = [&](std::string_view name, const std::string& value, const Source& source) {
@@ -93,15 +103,13 @@ Result<std::string> settings_text(const Settings& settings, const CommonOptions&
   };
   for (const OptionSpec* option : all_settings()) {
     const Setting* said = settings.find(*option);
-    const Source source = said ? said->source : Source{};
-    std::string value = said ? said->text : option->value.empty() ? "false" : option->default_text();
-    if (!said && option == &config_option()) value = joined(settings.files, " ");  // the usual ones that exist
+    const Setting shown = said ? *said : Setting{.text = default_of(*option, settings), .source = {}};
     if (option != &url_option()) {
-      add(option->name(), said && option->may_be_secret() ? kHidden : value, source);
+      add(option->name(), said && option->may_be_secret() ? kHidden : shown.text, shown.source);
       continue;
     }
-    const auto addresses = RLOCK_TRY(read_as(redis::parse_addresses, {value, source}));
-    add(option->name(), joined(addresses, " ", &redis::Address::display), source);
+    const auto addresses = RLOCK_TRY(read_as(redis::parse_addresses, {shown.text, shown.source}));
+    add(option->name(), joined(addresses, " ", &redis::Address::display), shown.source);
     const auto from = source_of_passwords(common, addresses);
     add("password", from ? kHidden : "", from.value_or(Source{}));
     if (is_set(kSentinel)) add("sentinel-password", kHidden, {Source::Kind::variable, kSentinel});

@@ -52,6 +52,18 @@ Result<int> show(const redis::LocalServer& server, milliseconds exchange) {
   return print(text, kDone);
 }
 
+Result<int> wait_for_end(const redis::LocalServer& server, std::optional<pid_t> process, const Until& until) {
+  // A process that ends is unknown for a moment; another one is a server that a job has started since.
+  for (auto now = server.process(); now && (now == process || *now == 0); now = server.process()) {
+    if (until.over()) {
+      return fail(Error::Code::unavailable,
+                  "the server does not stop; " + server.how_to_end() + "; its log is " + escaped(server.log_path()));
+    }
+    wait_for(-1, 0, until.at_most(10ms));
+  }
+  return print("stopped\n", kDone);
+}
+
 // `anyway`: even if locks are held. They are in the append-only file, and so are those that are granted meanwhile.
 Result<int> stop(const redis::LocalServer& server, bool anyway, milliseconds exchange) {
   const Until until = Until{}.at_most(exchange);
@@ -67,25 +79,17 @@ Result<int> stop(const redis::LocalServer& server, bool anyway, milliseconds exc
                     escaped(server.log_path()));
   }
   if (!anyway && !held->empty()) {
-    std::string names;
-    for (const lock::Status& status : *held) names += " " + in_quotes(status.name().text());
-    log::error("locks are held:" + names + "; to stop the server anyway, give --yes; running jobs start it again");
+    const auto quoted = [](const lock::Status& status) { return in_quotes(status.name().text()); };
+    log::error("locks are held: " + joined(*held, " ", quoted) +
+               "; to stop the server anyway, give --yes; running jobs start it again");
     return kNotAcquired;
   }
-  if (!held) server.end();
-  // The server does not reply to this.
-  if (auto reply = held ? client.call({"SHUTDOWN"}, until) : redis::Reply{}; !reply && !reply.error().maybe_executed) {
-    return std::unexpected(std::move(reply).error());
+  if (!held) {
+    server.end();
+  } else if (auto reply = client.call({"SHUTDOWN"}, until); !reply && !reply.error().maybe_executed) {
+    return std::unexpected(std::move(reply).error());  // it does not reply if it does that
   }
-  // A process that ends is unknown for a moment; another one is a server that a job has started since.
-  for (auto now = server.process(); now && (now == process || *now == 0); now = server.process()) {
-    if (until.over()) {
-      return fail(Error::Code::unavailable,
-                  "the server does not stop; " + server.how_to_end() + "; its log is " + escaped(server.log_path()));
-    }
-    wait_for(-1, 0, until.at_most(10ms));
-  }
-  return print("stopped\n", kDone);
+  return wait_for_end(server, process, until);
 }
 
 }  // namespace

@@ -32,10 +32,11 @@ std::vector<std::string> server_variables(const CommonOptions& options, const st
     if (value) all.push_back(variable + ("=" + *value));
   };
   // A pipe has already been read.
-  const auto set_file = [&](const char* variable, const std::string& path) {
+  const auto set_file = [&](const char* variable, const std::optional<std::string>& path) {
+    if (!path) return;
     std::error_code ignored;
-    const bool is_file = std::filesystem::is_regular_file(path, ignored);
-    set(variable, is_file ? std::optional(std::filesystem::absolute(path, ignored).string()) : std::nullopt);
+    const bool is_file = std::filesystem::is_regular_file(*path, ignored);
+    set(variable, is_file ? std::optional(std::filesystem::absolute(*path, ignored).string()) : std::nullopt);
   };
   if (const auto& from = options.password_from) {
     set("RLOCK_PASSWORD_COMMAND", {});  // only one of them is allowed
@@ -43,9 +44,9 @@ std::vector<std::string> server_variables(const CommonOptions& options, const st
     if (from->kind == PasswordFrom::Kind::file) set_file("RLOCK_PASSWORD_FILE", from->text);
     if (from->kind == PasswordFrom::Kind::command) set("RLOCK_PASSWORD_COMMAND", from->text);
   }
-  if (options.sentinel_password_file) set_file("RLOCK_SENTINEL_PASSWORD_FILE", *options.sentinel_password_file);
+  set_file("RLOCK_SENTINEL_PASSWORD_FILE", options.sentinel_password_file);
   if (options.sentinel_user) set("RLOCK_SENTINEL_USER", options.sentinel_user);
-  if (options.config_for_command) set_file("RLOCK_CONFIG", *options.config_for_command);
+  set_file("RLOCK_CONFIG", options.config_for_command);
   set("RLOCK_PROFILE", options.profile_for_command);
   const auto over_tls = std::ranges::find_if(addresses, [](const auto& one) { return one.server.tls.has_value(); });
   if (over_tls == addresses.end()) return all;
@@ -96,10 +97,8 @@ run::Command command_for(const RunOptions& options, std::vector<std::string> var
   const HoldTexts texts = hold_texts(holds);
   lock::AncestorLocks held = held_by_ancestors();
   for (const lock::Hold& hold : holds) held = held.with(hold.name(), hold.owner);
-  for (const std::string& one :
-       {"RLOCK_NAME=" + texts.names, "RLOCK_OWNER=" + texts.owners, "RLOCK_HELD=" + held.text()}) {
-    variables.push_back(one);
-  }
+  variables.insert(variables.end(),
+                   {"RLOCK_NAME=" + texts.names, "RLOCK_OWNER=" + texts.owners, "RLOCK_HELD=" + held.text()});
   std::vector<std::string> late_variables = {"RLOCK_TOKEN=" + texts.tokens};
   add_slots(options.mode, texts, variables, late_variables);
   run::Command command{options.command, environment_without_secrets(std::move(variables)), std::move(late_variables)};

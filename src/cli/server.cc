@@ -65,9 +65,7 @@ Result<void> check_tls_file(const char* option, const std::string& path, bool se
 Result<void> add_tls(redis::Endpoint& endpoint, const CommonOptions& options) {
   if (!endpoint.tls) return {};
   const redis::TlsSettings& tls = options.tls;
-  if (!tls.key.empty() && tls.certificate.empty()) {
-    return fail(Error::Code::config, "--tls-key needs --tls-cert");
-  }
+  if (!tls.key.empty() && tls.certificate.empty()) return fail(Error::Code::config, "--tls-key needs --tls-cert");
   if (tls.insecure) {
     log::warning(escaped(endpoint.display()) + ": --tls-insecure: the server is not verified, and may be an impostor");
   }
@@ -164,6 +162,16 @@ std::string program_of(redis::Connection& server, const Until& until) {
   return !path.empty() && only_ours_to_lead_to(path) && only_ours_to_change(path) ? path : "";
 }
 
+std::string client_name(const std::vector<lock::LockName>& locks) {
+  constexpr std::size_t kMost = 200;  // keep CLIENT LIST readable
+  std::string name = "rlock:";
+  for (const lock::LockName& lock : locks) {
+    if (name.size() > kMost) break;
+    name += (name.ends_with(':') ? "" : ",") + redis::percent_encoded(lock.text()).substr(0, kMost);
+  }
+  return name;
+}
+
 // `naming`: these options, if they name locks.
 Result<lock::Servers> servers_for(CommonOptions& options, const NamingOptions* naming, int interrupt,
                                   bool takes_locks = false) {
@@ -188,13 +196,7 @@ Result<lock::Servers> servers_for(CommonOptions& options, const NamingOptions* n
                                         "hash slot; use --wait-replicas instead");
   }
   lock::Servers servers(std::move(addresses), guard);
-  constexpr std::size_t kMost = 200;  // keep CLIENT LIST readable
-  std::string name = "rlock:";
-  for (const lock::LockName& lock : naming ? naming->names : std::vector<lock::LockName>{}) {
-    if (name.size() > kMost) break;
-    name += (name.ends_with(':') ? "" : ",") + redis::percent_encoded(lock.text()).substr(0, kMost);
-  }
-  if (naming) servers.call_themselves(name);
+  if (naming) servers.call_themselves(client_name(naming->names));
   return servers;
 }
 
