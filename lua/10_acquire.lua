@@ -135,11 +135,9 @@ if verb == 'acquire' then
     layout.expire(heir, until_ms)
     pcall(remember_lease, guard, guard and math.max(counts, counted(until_ms, peek('hget', description, 'renewal'))))
     if redis.call('hexists', description, 'hold:' .. hold) == 0 then  -- fails before it grants what cannot be counted
-      redis.call('hset', description, 'hold:' .. hold, 1, 'newest', hold, 'lease', text(math.max(tonumber(lease), granted)))
+      redis.call('hset', description, 'hold:' .. hold, 1, 'newest', hold, 'lease', text(math.max(tonumber(lease), granted)),
+        unpack(request.sole and {'control', hold} or {}))  -- this job can be asked to stop, until it gives its hold back
       layout.set_count(heir, count + 1)
-      if request.sole then
-        redis.call('hsetnx', description, 'control', hold)  -- this job can be asked to stop, until it gives its hold back
-      end
     end
     redis.call('pexpire', description, until_ms)
     if in_history then lease_ends_in(heir, until_ms) end

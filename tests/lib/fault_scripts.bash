@@ -24,7 +24,7 @@
 LUA_DIR=$TESTS_DIR/../lua
 
 # Every command that a script uses.
-SCRIPT_COMMANDS='time get set hget hset hsetnx hexists hdel hmget hgetall hlen pttl pexpire exists del publish type
+SCRIPT_COMMANDS='time get set hget hset hexists hdel hmget hgetall hlen pttl pexpire exists del publish type
   getrange hscan zadd zcard zcount zrange zrangebyscore zrank zrem zremrangebyscore zrevrange zrevrangebyscore zscore pubsub hkeys incrby
   lrange rpush lrem persist info'
 
