@@ -50,8 +50,8 @@ local function held_back(asked, lease)
 
   local life, since, longest, before, cause, previous =
     unpack(redis.call('hmget', kEpoch, 'life', 'since', 'longest', 'before', 'cause', 'previous'))
-  since, longest, before = number_in(since, 0), number_in(longest, 0, kLongestLease), number_in(before, 0, kLongestLease)
-  previous = number_in(previous, 0, kLongestLease) or 0
+  since, longest, previous = number_in(since, 0), number_in(longest, 0, kLongestLease), number_in(previous, 0, kLongestLease) or 0
+  before = number_in(before, 0, kLongestLease) or kUnknownLease
   local lag = number_in(asked.lag, 0, kMonth) or 0
   local replication = not asked.data and ask_info('replication')
   -- One that may be written forgets its locks at the next full resync, without another master_replid.
@@ -72,12 +72,12 @@ local function held_back(asked, lease)
     -- what was deleted with it, or of a step of the clock.
     local start = life and life ~= current and asked.life == current and math.max(now - (number_in(asked.age, 0) or 0), 0) or now
     local server = replication and string.match(ask_info('server'), 'run_id:(%x+)')
-    before = math.max(longest or kUnknownLease, before or kUnknownLease, previous)
+    before = math.max(longest or kUnknownLease, before, previous)
     since, cause = start, life and 'changed' or 'missing'
     redis.call('hset', kEpoch, 'life', current, 'server', server or '', 'since', text(since), 'cause', cause, 'longest', '0',
       'before', text(before), 'previous', text(longest ~= 0 and longest or previous), 'accepted', '')
   end
-  local left = since + math.max(before or kUnknownLease, math.min(lease, kOwnLease)) + lag - now
+  local left = since + math.max(before, math.min(lease, kOwnLease)) + lag - now
   if before ~= 0 and since + before + kMostLag <= now then
     -- The next server, whose clock may differ, cannot know for how long this one was up.
     redis.pcall('hset', kEpoch, 'before', '0')

@@ -133,6 +133,17 @@ longest_time() {
 
 @test "another program's time of thousands of years does not reach PEXPIRE" { each_layout longest_time; }
 
+@test "the longest lease of a forgotten life is a lease, or the default one" {
+  not_over cluster 'a cluster has no epoch guard'
+  local before
+  for before in x -1 1e300 ''; do
+    redis srv hset rlock:epoch life data since 0 before "$before"
+    run -0 script acquire owner="$owner:0" lease=30000 hold=h guard.data=true
+    [[ ${lines[0]} == granted && $(redis srv hget rlock:epoch before) == 0 ]]
+    redis srv flushall
+  done
+}
+
 @test "waiters with records that are long, deep or of other types count as dead, and are not shown" {
   local record
   listen b c
