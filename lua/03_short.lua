@@ -97,5 +97,5 @@ local function everything()
 local function need_clock()
   if not now then read_clock() end
 end
--- A user without the right to TIME can release a plain lock that nobody waits for.
-if request.layout ~= 'plain' or verb ~= 'release' and verb ~= 'renew' then need_clock() end
+-- A user without the right to TIME can release what nobody waits for, but slots.
+if request.layout == 'semaphore' or verb ~= 'release' and verb ~= 'renew' then need_clock() end

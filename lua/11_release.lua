@@ -61,13 +61,14 @@ if verb == 'release' then
   end
 
   if count and not (count > 1) and keep == 0 then  -- not a number: one hold
+    local waits = redis.pcall('exists', queue, waiters, fair_queue) ~= 0
+    if waits then need_clock() end  -- without the right to it, nothing may have changed
     if described then layout.remove(description) end
     local payload = layout.drop(owner)
     local outcome = remember('released')
     if in_history then no_longer_due(owner) end
     if total then unwritten = record(total, total == 'forced' and total or outcome, entry, 0) end
-    if redis.pcall('exists', queue, waiters, fair_queue) == 0 then return given_back(outcome, 0, announce(payload)) end
-    need_clock()
+    if not waits then return given_back(outcome, 0, announce(payload)) end
     if success then pcall(send_away) end
     return given_back(outcome, 0, hand_off(payload))
   end

@@ -221,6 +221,27 @@ teardown_file() { redis_stop srv; }
   [[ $(redis srv exists "$lock") == 0 ]]
 }
 
+@test "a user without the right to TIME releases what nobody waits for, but slots; otherwise everything stays" {
+  local kind
+  for kind in plain 'read_write write' 'string set'; do
+    # shellcheck disable=SC2086 # two words
+    use_lock "$lock" $kind
+    acquire owner-1 30000 hold-1 ''
+    as_weak_user time
+    run -0 release owner-1 hold-1
+    as_full_user
+    [[ ${lines[0]} == released && $(redis srv exists "$lock") == 0 ]]
+    acquire owner-1 30000 hold-1 ''
+    enqueue waiter 30000 hold-2
+    as_weak_user time
+    run -1 release owner-1 hold-1
+    as_full_user
+    run -0 renew owner-1 30000
+    [[ ${lines[0]} == renewed ]]
+    redis srv flushall
+  done
+}
+
 @test "a user without any one of the rights releases or gets an error, and the lock keeps a TTL" {
   local right
   for right in $SCRIPT_COMMANDS eval; do
