@@ -31,7 +31,7 @@ class AwaitedLock {
   // Must be called whenever the lock was found held. Returns why the wait can never end, and what to do instead: the
   // holder is an `rlock run` above this process, or what RLOCK_OWNER names. "": it may end, or is to go on (--deadlock
   // wait, after a warning).
-  std::string look(const lock::Acquired& found) {
+  std::string look(const lock::Held& found) {
     if (found.holders == 0 && !found.back) return "";
     if (!found.expires_in && !std::exchange(warned_, true)) {
       log::warning(request_.name.display() +
@@ -54,7 +54,7 @@ class AwaitedLock {
     const TimePoint now = BootClock::now();
     if (!found_) return TimePoint::max();
     if (now < say_at_) return say_at_;
-    lock::Acquired found = *found_;
+    lock::Held found = *found_;
     if (found.holder && found.holder->held_for) {
       *found.holder->held_for += std::chrono::duration_cast<milliseconds>(now - found_at_);
     }
@@ -82,7 +82,7 @@ class AwaitedLock {
   }
 
   // Only what is certain, of a new holder.
-  std::string own_hold(const lock::Acquired& found) const {
+  std::string own_hold(const lock::Held& found) const {
     if (!found.holder || found.holder->owner == shown_owner_) return "";
     const lock::HolderView& holder = *found.holder;
     if (may_be_another(holder)) return "";
@@ -117,7 +117,7 @@ class AwaitedLock {
   }
 
   // If RLOCK_OWNER names the holder. `has_it`: the ancestor that holds the lock; 0: none.
-  std::string hold_of_variable(const lock::Acquired& found, pid_t has_it) const {
+  std::string hold_of_variable(const lock::Held& found, pid_t has_it) const {
     const char* owners = std::getenv("RLOCK_OWNER");
     if (!owners || std::ranges::count(split(owners, '\n'), found.holder->owner) == 0) return "";
     if (found.holder->who.listens) {
@@ -132,7 +132,7 @@ class AwaitedLock {
            escaped(shell_word(request_.name.given()));
   }
 
-  void note(const lock::Acquired& found) {
+  void note(const lock::Held& found) {
     const std::string owner = found.holder.transform([](const auto& one) { return one.owner; }).value_or("");
     const auto ahead = found.ahead.or_else([&] { return shown_ahead_; });
     const bool news = owner != shown_owner_ || ahead != shown_ahead_;
@@ -150,7 +150,7 @@ class AwaitedLock {
     shown_ahead_ = ahead;
   }
 
-  std::optional<lock::Forecast> forecast_of(const lock::Acquired& found) const {
+  std::optional<lock::Forecast> forecast_of(const lock::Held& found) const {
     if (!found.holder) return {};
     return lock::forecast(*found.holder, found.ahead, request_.mode.slots, request_.mode.taken);
   }
@@ -205,7 +205,7 @@ class AwaitedLock {
   bool warned_ = false;
   std::optional<std::string> shown_owner_;
   std::optional<long long> shown_ahead_;
-  std::optional<lock::Acquired> found_;  // most recently
+  std::optional<lock::Held> found_;  // most recently
   TimePoint found_at_{}, say_at_{};
   std::set<std::string> asked_;  // owners that were asked to stop, or cannot be asked
 };
@@ -220,25 +220,6 @@ std::string kept_slots(lock::Servers& servers, const lock::AcquireRequest& reque
   return "; " + std::to_string(free) + " of " + std::to_string(found->slots) +
          (free == 1 ? " slots is free" : " slots are free") + ", but a job that waits in front wants " +
          std::to_string(wanted);
-}
-
-void report_refusal(lock::Servers& servers, const lock::AcquireRequest& request, const lock::Acquired& refusal,
-                    milliseconds exchange, bool expected) {
-  using Outcome = lock::Acquired::Outcome;
-  const std::string why =
-      refusal.outcome == Outcome::queue_full
-          ? std::to_string(refusal.number) + " are already waiting, which is the limit of --max-queue"
-      : refusal.outcome == Outcome::replaced ? "replaced in the queue by " + refusal.by
-      : refusal.outcome == Outcome::deadlock ? refusal.by + "; giving up, because you began to wait last"
-      : refusal.outcome == Outcome::own      ? refusal.by
-      : refusal.outcome == Outcome::asked    ? "asked by " + refusal.by + " to give it up while waiting for other locks"
-                                             : held_by(refusal) + kept_slots(servers, request, exchange);
-  const std::string text = request.name.display() + ": not acquired: " + why;
-  if (expected) {
-    log::notice(text);
-  } else {
-    log::error(text, {"not-acquired", request.name.text()});
-  }
 }
 
 // The option for a lock of that layout, for users who asked for another kind.
@@ -276,46 +257,78 @@ Error other_kind(lock::Servers& servers, const lock::AcquireRequest& request, co
 }
 
 // The epoch guard holds everybody back, so nobody does the work; or it is a deadlock, which is a mistake.
-bool is_trouble(const lock::Acquired& refusal) { return (refusal.back && !refusal.holder) || is_deadlock(refusal); }
+bool is_trouble(const lock::Acquired& refusal) {
+  const auto* held = std::get_if<lock::Held>(&refusal);
+  return (held && held->back && !held->holder) || std::holds_alternative<lock::Endless>(refusal);
+}
 
-// Reports why a lock was not acquired, or returns it as an error.
+template <class... Each>
+struct Overloaded : Each... {
+  using Each::operator()...;
+};
+
+// Reports why a lock was not acquired, or returns it as an error. Has a branch for each outcome.
 Result<void> refused(lock::Servers& servers, const LockingOptions& options, const lock::AcquireRequest& request,
                      const lock::Acquired& refusal) {
   const std::string name = request.name.display() + ": ";
-  const auto refuse = [&](const std::string& why) { return fail(Error::Code::wrong_kind, name + why); };
-  using Outcome = lock::Acquired::Outcome;
-  switch (refusal.outcome) {
-    case Outcome::other_kind: return std::unexpected(other_kind(servers, request, refusal.instead, options.timeout));
-    case Outcome::immortal:
-      return refuse(held_by(refusal) +
-                    ", and never expires: its program may have died; wait for it with --wait DUR, or "
-                    "delete it with rlock force-unlock --protocol set");
-    case Outcome::other_slots:
-      return refuse("it has " + std::to_string(refusal.number) + " slots, not " + std::to_string(request.mode.slots) +
-                    "; --resize changes that");
-    case Outcome::not_held:
-      return refuse("not held by owner " + request.heir->text() + ": its lease has ended, or it was released");
-    case Outcome::in_use:
-      return refuse("this hold is in use: a job runs under it, or rlock acquire --for-pid keeps it");
-    case Outcome::other_names:
-      return refuse("its resources are " + refusal.by +
-                    ", which --from must name in the same order while it is in use");
-    case Outcome::no_upgrade: {
-      const std::string why =
-          request.once
-              ? "the lock already, so two of its processes could do this at once; give --once a lock of its own"
-          : request.mode.kind == lock::Mode::Kind::slots
-              ? "fewer slots, so it would wait forever for more; let the outer one take them"
-              : "the lock for reading, so it would wait forever to write";
-      return fail(Error::Code::usage, name + "this runs under an `rlock run` that holds " + why);
-    }
-    default: break;
-  }
   // -E 0 is for cron, which mails every line.
   const bool expected = options.conflict_status == 0 && !is_trouble(refusal);
-  if (expected && !options.verbose && !isatty(STDERR_FILENO)) return {};
-  report_refusal(servers, request, refusal, options.timeout, expected);
-  return {};
+  const bool silent = expected && !options.verbose && !isatty(STDERR_FILENO);
+  const auto report = [&](const std::string& why) {
+    const std::string text = name + "not acquired: " + why;
+    if (expected && !silent) log::notice(text);
+    if (!expected) log::error(text, {"not-acquired", request.name.text()});
+    return Result<void>{};
+  };
+  const auto refuse = [&](const std::string& why) { return fail(Error::Code::wrong_kind, name + why); };
+  return std::visit<Result<void>>(
+      Overloaded{
+          [](const lock::Hold&) { return Result<void>{}; }, [](const lock::Succeeded&) { return Result<void>{}; },
+          [&](const lock::Held& held) {
+            return silent ? Result<void>{} : report(held_by(held) + kept_slots(servers, request, options.timeout));
+          },
+          [&](const lock::QueueFull& full) {
+            return report(std::to_string(full.number) + " are already waiting, which is the limit of --max-queue");
+          },
+          [&](const lock::Replaced& replaced) { return report("replaced in the queue by " + replaced.text); },
+          [&](const lock::Endless& endless) {
+            return report(endless.why + (endless.deadlock ? "; giving up, because you began to wait last" : ""));
+          },
+          [&](const lock::AskedFor& asked) {
+            return report("asked by " + asked.text + " to give it up while waiting for other locks");
+          },
+          [&](const lock::OtherKind& instead) {
+            return std::unexpected(other_kind(servers, request, instead, options.timeout));
+          },
+          [&](const lock::Immortal& immortal) {
+            return refuse(held_by(immortal) +
+                          ", and never expires: its program may have died; wait for it with --wait DUR, or delete it "
+                          "with rlock force-unlock --protocol set");
+          },
+          [&](const lock::OtherSlots& other) {
+            return refuse("it has " + std::to_string(other.number) + " slots, not " +
+                          std::to_string(request.mode.slots) + "; --resize changes that");
+          },
+          [&](const lock::OtherNames& other) {
+            return refuse("its resources are " + other.text +
+                          ", which --from must name in the same order while it is in use");
+          },
+          [&](const lock::NotHeld&) {
+            return refuse("not held by owner " + request.heir->text() + ": its lease has ended, or it was released");
+          },
+          [&](const lock::InUse&) {
+            return refuse("this hold is in use: a job runs under it, or rlock acquire --for-pid keeps it");
+          },
+          [&](const lock::NoUpgrade&) {
+            const std::string why =
+                request.once
+                    ? "the lock already, so two of its processes could do this at once; give --once a lock of its own"
+                : request.mode.kind == lock::Mode::Kind::slots
+                    ? "fewer slots, so it would wait forever for more; let the outer one take them"
+                    : "the lock for reading, so it would wait forever to write";
+            return fail(Error::Code::usage, name + "this runs under an `rlock run` that holds " + why);
+          }},
+      refusal);
 }
 
 // Some options cannot work if each server decides alone.
@@ -347,11 +360,6 @@ void count_skip(lock::Servers& servers, const lock::AcquireRequest& request, mil
 }
 
 }  // namespace
-
-bool is_deadlock(const lock::Acquired& refusal) {
-  using enum lock::Acquired::Outcome;
-  return refusal.outcome == deadlock || refusal.outcome == own;
-}
 
 int status_of(const lock::Acquired& refusal, int conflict_status) {
   return is_trouble(refusal) ? kNotAcquired : conflict_status;
@@ -425,14 +433,14 @@ Result<lock::Taken> acquire_and_report(lock::Servers& servers, const LockingOpti
   for (const auto& request : requests) waiting.emplace_back(servers, options, request, policy, events);
   AwaitedLock* current = nullptr;
   policy.meanwhile = [&] { return current->say_what_is_due(); };
-  auto acquired = lock::acquire_all(servers, requests, policy, [&](std::size_t index, const lock::Acquired& found) {
+  auto acquired = lock::acquire_all(servers, requests, policy, [&](std::size_t index, const lock::Held& found) {
     current = &waiting[index];
     return current->look(found);
   });
   if (!acquired) return std::unexpected(std::move(acquired).error().in(names_of(requests)));
   const auto waited = std::chrono::duration_cast<milliseconds>(BootClock::now() - begun);
   for (const lock::Hold& hold : acquired->holds) report_grant(hold, waited);
-  if (acquired->holds.empty() && acquired->refusal.outcome != lock::Acquired::Outcome::succeeded) {
+  if (acquired->holds.empty() && !std::holds_alternative<lock::Succeeded>(acquired->refusal)) {
     const lock::AcquireRequest& request = requests[acquired->refused];
     if (wanted.once || (options.history && !wanted.owner)) count_skip(servers, request, options.timeout);
     RLOCK_TRY(refused(servers, options, request, acquired->refusal));

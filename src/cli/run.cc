@@ -146,7 +146,7 @@ Result<std::optional<lock::Once>> once_of(const RunOptions& options, lock::Serve
 // A month, and as long again for jobs that have waited since then.
 constexpr milliseconds kRememberPeriod = std::chrono::days(62);
 
-void report_success(const RunOptions& options, const lock::Acquired& found, const lock::HolderInfo& self) {
+void report_success(const RunOptions& options, const lock::Succeeded& found, const lock::HolderInfo& self) {
   const std::string what = options.once ? escaped(*options.once, 100) + " has already succeeded"
                                         : "it has already succeeded " + options.once_per->now();
   const std::string text = options.names.front().display() + ": not run: " + what +
@@ -210,14 +210,13 @@ Result<Ending> run_under_lock(RunOptions& options, const run::Inherited& inherit
   const Wanted wanted{self, lease, options.timing.renew_at, signals.fd(), options.owner, once, start_guards};
   const lock::Taken taken = RLOCK_TRY(acquire_and_report(servers, options, wanted, events));
   const std::vector<lock::Hold>& holds = taken.holds;
-  const lock::Acquired& refusal = taken.refusal;
-  if (refusal.outcome == lock::Acquired::Outcome::succeeded) {
-    report_success(options, refusal, self);
+  if (const auto* success = std::get_if<lock::Succeeded>(&taken.refusal)) {
+    report_success(options, *success, self);
     return Ending{"already-succeeded", options.once_status};
   }
   if (holds.empty()) {
-    const int status = status_of(refusal, options.conflict_status);
-    return Ending{"not-acquired", status, 0, is_deadlock(refusal) ? refusal.by : ""};
+    const auto* endless = std::get_if<lock::Endless>(&taken.refusal);
+    return Ending{"not-acquired", status_of(taken.refusal, options.conflict_status), 0, endless ? endless->why : ""};
   }
   const auto waited = std::chrono::duration_cast<milliseconds>(BootClock::now() - begun);
   for (const lock::Hold& hold : holds) events.acquired(hold, waited);

@@ -64,15 +64,15 @@ struct Taken {
 // releases. Errors: also config if the servers are not independent.
 //
 // `on_held` is called each time a lock was found held, with the index of the request. If it returns why the wait can
-// never end, other than "", it is over (Outcome::own). Errors: those of acquire_or_wait.
+// never end, other than "", it is over (Endless). Errors: those of acquire_or_wait.
 // This function chooses the owner ids, and the ids of holds beside an ancestor's. REQUIRES: sorted by name, no name
 // twice, one lease for all.
-using OnHeldOf = std::function<std::string(std::size_t, const Acquired&)>;
+using OnHeldOf = std::function<std::string(std::size_t, const Held&)>;
 Result<Taken> acquire_all(Servers& servers, const std::vector<AcquireRequest>& requests, const WaitPolicy& policy,
                           const OnHeldOf& on_held);
 
 // Called each time a lock was found held, while the client is free for use; must be quick. Its error ends the wait.
-using OnHeld = std::function<Result<void>(const Acquired&)>;
+using OnHeld = std::function<Result<void>(const Held&)>;
 
 // Takes the lock, and waits if it is held.
 //
@@ -81,7 +81,7 @@ using OnHeld = std::function<Result<void>(const Acquired&)>;
 //
 // A program that has taken a string with SET NX publishes nothing. While it holds the lock, the first waiter asks for
 // the key's TTL after 5 ms, and then after twice as long each time, up to 200 ms, but no later than its end. A string
-// without a TTL is not waited for without a limit (Outcome::immortal).
+// without a TTL is not waited for without a limit (Immortal).
 //
 // Results: those of acquire; held once the limit is over. Errors: those of acquire and of `on_held`. If the server is
 // lost during the wait, it is tried again for the length of a lease; if it is lost at the first attempt, that is

@@ -91,8 +91,9 @@ class Acquisition {
   Result<Taken> take_each() {
     for (std::size_t i = 0; i < requests_.size(); ++i) {
       auto acquired = RLOCK_TRY(take(i));
-      if (acquired.outcome != Acquired::Outcome::granted) return Taken{{}, i, std::move(acquired)};
-      holds_.push_back(std::move(*acquired.hold));
+      Hold* hold = std::get_if<Hold>(&acquired);
+      if (!hold) return Taken{{}, i, std::move(acquired)};
+      holds_.push_back(std::move(*hold));
       RLOCK_TRY(keep_if_due());
     }
     // We may have waited for the server without being told, and a renewal may have failed in the meantime.
@@ -116,7 +117,7 @@ class Acquisition {
     // Other waiters can ask for a lock that we have, as they can ask a running job.
     policy.on_message = [this](const redis::Message& message) {
       const auto asked = asked_to_stop(message, holds_);
-      return asked ? gives_up(asked->which, Acquired::Outcome::asked, asked->by) : Result<void>();
+      return asked ? gives_up(asked->which, AskedFor{asked->by}) : Result<void>();
     };
     AncestorLocks& within = request.holder.within;
     for (const Hold& hold : holds_) within = within.with(hold.name(), hold.owner);
@@ -125,21 +126,21 @@ class Acquisition {
       policy.meanwhile = [&]() -> Result<TimePoint> {
         if (!watch) watch.emplace(verbs_, request);
         const TimePoint next = watch->look_if_due(policy_.next());
-        if (watch->verdict()) RLOCK_TRY(gives_up(index, Acquired::Outcome::deadlock, *watch->verdict()));
+        if (watch->verdict()) RLOCK_TRY(gives_up(index, Endless{*watch->verdict(), true}));
         return policy_.meanwhile ? std::min(next, RLOCK_TRY(policy_.meanwhile())) : next;
       };
     }
-    return acquire_or_wait(verbs_, client_, request, policy, [&](const Acquired& found) -> Result<void> {
-      if (std::string why = on_held_(index, found); !why.empty()) return gives_up(index, Acquired::Outcome::own, why);
+    return acquire_or_wait(verbs_, client_, request, policy, [&](const Held& found) -> Result<void> {
+      if (std::string why = on_held_(index, found); !why.empty()) return gives_up(index, Endless{why});
       waited_ = true;
       return keep_if_due();
     });
   }
 
   // Ends the wait.
-  Result<void> gives_up(std::size_t index, Acquired::Outcome outcome, const std::string& why) {
-    never_ = Taken{{}, index, {.outcome = outcome, .by = why}};
-    return fail(Error::Code::wrong_kind, why);
+  Result<void> gives_up(std::size_t index, Acquired why) {
+    never_ = Taken{{}, index, std::move(why)};
+    return fail(Error::Code::wrong_kind, "");
   }
 
   // REQUIRES: there are holds.
@@ -288,73 +289,72 @@ class QuorumAcquisition {
   // Long, because it has a branch for each outcome of an attempt.
   Result<Taken> run() {
     for (;;) {
-      auto found = attempt();
-      if (!found) {
-        if (!may_return(found.error())) return std::unexpected(std::move(found).error());
+      auto taken = attempt();
+      if (!taken) {
+        if (!may_return(taken.error())) return taken;
         if (!std::exchange(unreachable_, true)) {
-          log::warning(names_of(requests_) + ": " + found.error().message + "; still waiting");
+          log::warning(names_of(requests_) + ": " + taken.error().message + "; still waiting");
         }
         RLOCK_TRY(pause(random_up_to(pause_after(++absences_))));
         continue;
       }
-      if (found->outcome == Acquired::Outcome::granted) return Taken{std::move(holds_), 0, {}};
-      if (found->outcome != Acquired::Outcome::held) return Taken{{}, which_, *std::move(found)};
+      Held* found = std::get_if<Held>(&taken->refusal);
+      if (!taken->holds.empty() || !found) return taken;
       const bool contested = !found->contested.empty();
       contests_ = contested ? contests_ + 1 : 0;
       // A server that does not answer makes each attempt long, and is unlikely to decide the next one.
       const bool slow = errors_ && BootClock::now() >= started_ + policy_.exchange;
       const bool worth_a_try = contests_ < kEnoughTries && !slow;
       if (worth_a_try) found->contested.clear();
-      if (const std::string never = answered(*found, contested && worth_a_try); !never.empty()) {
-        return Taken{{}, which_, {.outcome = Acquired::Outcome::own, .by = never}};
+      if (const std::string never = answered(taken->refused, *found, contested && worth_a_try); !never.empty()) {
+        return Taken{{}, taken->refused, Endless{never}};
       }
       // Even without a wait, a contested lock is tried again: maybe only other attempts are in the way.
       const bool tries_again = contested && worth_a_try && policy_.limit == 0ms;
-      if (end_.over() && !tries_again) return Taken{{}, which_, *std::move(found)};
+      if (end_.over() && !tries_again) return taken;
       RLOCK_TRY(contested ? pause(random_up_to(pause_after(contests_))) : wait_for_release(*found));
     }
   }
 
  private:
   // The grant of all, or why there is none; then nothing of the attempt is left.
-  Result<Acquired> attempt() {
+  Result<Taken> attempt() {
     quorum_.begin_attempt();
     holds_.clear();
     const OwnerId owner = OwnerId::fresh_for(requests_.front().name, requests_.front().holder.host);
     const TimePoint sent = BootClock::now();
-    for (which_ = 0; which_ < requests_.size(); ++which_) {
-      AcquireRequest request = requests_[which_];
+    for (std::size_t which = 0; which < requests_.size(); ++which) {
+      AcquireRequest request = requests_[which];
       request.owner = owner;
       if (request.heir) request.hold_id = random_uuid();
       auto acquired = quorum_.acquire(request, sent, exchange());
       errors_ = !errors_in(quorum_.last_votes()).empty();
-      if (!acquired || acquired->outcome != Acquired::Outcome::granted) {
-        if (acquired && acquired->outcome == Acquired::Outcome::held && acquired->contested.empty()) {
-          note_where_held(request, *acquired);
-        }
-        quorum_.undo(limit());
-        return acquired;
+      if (const Hold* hold = as<Hold>(acquired)) {
+        holds_.push_back(*hold);
+        continue;
       }
-      holds_.push_back(*std::move(acquired->hold));
+      if (const Held* held = as<Held>(acquired); held && held->contested.empty()) note_where_held(request, *held);
+      quorum_.undo(limit());
+      if (!acquired) return std::unexpected(std::move(acquired).error());
+      return Taken{{}, which, *std::move(acquired)};
     }
-    which_ = 0;
     if (auto fine = quorum_.confirm(holds_, sent, exchange()); !fine) {
       quorum_.undo(limit());
       return std::unexpected(std::move(fine).error());
     }
-    return Acquired{.outcome = Acquired::Outcome::granted};
+    return Taken{std::move(holds_), 0, {}};
   }
 
   // The servers have answered that it is not free. `untold`: do not report this before the next attempt. Returns why
   // the wait can never end; "": it may.
-  std::string answered(const Acquired& found, bool untold) {
+  std::string answered(std::size_t which, const Held& found, bool untold) {
     if (std::exchange(unreachable_, false))
       log::warning(names_of(requests_) + ": a majority of the servers answers again");
     absences_ = 0;
     last_contact_ = BootClock::now();
     if (untold) return "";
     looked_ = true;
-    return on_held_(which_, found);
+    return on_held_(which, found);
   }
 
   // The user's limit applies to waiting for the servers, too.
@@ -377,7 +377,7 @@ class QuorumAcquisition {
   }
 
   // Until a server says that a lock was released, or the lease should have ended.
-  Result<void> wait_for_release(const Acquired& found) {
+  Result<void> wait_for_release(const Held& found) {
     if (!releases_) {
       releases_.emplace(addresses_, requests_);
       // Ask again soon, because a release may have come before we listened.
@@ -398,12 +398,12 @@ class QuorumAcquisition {
   }
 
   // Readers are many, and a server that has not answered may have the same holder.
-  void note_where_held(const AcquireRequest& request, const Acquired& found) {
+  void note_where_held(const AcquireRequest& request, const Held& found) {
     held_there_.assign(quorum_.size(), true);
     if (request.mode.layout() != Layout::plain) return;
     for (std::size_t i = 0; i < quorum_.size(); ++i) {
       const Result<Vote>& vote = quorum_.last_votes()[i];
-      if (vote) held_there_[i] = common_id(vote->answer) == common_id(found);
+      if (vote) held_there_[i] = holder_id(vote->held()) == holder_id(&found);
     }
   }
 
@@ -434,7 +434,6 @@ class QuorumAcquisition {
   const Until end_ = policy_.end();
   std::vector<Hold> holds_;       // of the current attempt
   std::vector<bool> held_there_;  // which servers name the holder that a majority has named last
-  std::size_t which_ = 0;         // the index of the current request
   int contests_ = 0, absences_ = 0;
   bool errors_ = false;  // among the last votes
   const TimePoint started_ = BootClock::now();

@@ -98,8 +98,10 @@ Result<Vote> vote(Member& member, const AcquireRequest& request, bool may_evict,
   auto answer = RLOCK_TRY(member.verbs.vote(request, sent, Guard::life, until));
   if (!answer) return fail(Error::Code::unavailable, member.address + ": it takes too long");
   if (!may_evict) RLOCK_TRY(expect_no_eviction(member.client));
-  if (answer->back) answer->back->server = member.address;
-  std::string unfit = answer->back ? why_held_back(*answer->back) : why_unfit(member, request.lease, sent);
+  Held* held = std::get_if<Held>(&*answer);
+  const bool back = held && held->back;
+  if (back) held->back->server = member.address;
+  std::string unfit = back ? why_held_back(*held->back) : why_unfit(member, request.lease, sent);
   return Vote{std::move(*answer), std::move(unfit), sent};
 }
 
@@ -108,7 +110,8 @@ void judge_by_leases_of_others(const Quorum& quorum, const AcquireRequest& reque
   const milliseconds longest = longest_lease(request, votes);
   if (longest <= request.lease) return;
   for (std::size_t i = 0; i < votes.size(); ++i) {
-    if (votes[i] && !votes[i]->answer.back) votes[i]->unfit = why_unfit(quorum.member(i), longest, votes[i]->sent);
+    const bool back = votes[i] && votes[i]->held() && votes[i]->held()->back;
+    if (votes[i] && !back) votes[i]->unfit = why_unfit(quorum.member(i), longest, votes[i]->sent);
   }
 }
 
@@ -263,7 +266,7 @@ Result<Acquired> Quorum::acquire(const AcquireRequest& request, TimePoint sent, 
   if (interrupted_) return interrupted();
   RLOCK_TRY(expect_independent());
   auto acquired = elect(request, votes, sent);
-  if (acquired && acquired->hold) note_votes(request, votes, acquired->hold->owner, sent);
+  if (const Hold* hold = as<Hold>(acquired)) note_votes(request, votes, hold->owner, sent);
   return acquired;
 }
 
@@ -275,8 +278,8 @@ void Quorum::note_votes(const AcquireRequest& request, const Answers<Vote>& vote
                         TimePoint sent) {
   for (std::size_t i = 0; i < votes.size(); ++i) {
     Member& member = *members_[i];
-    const bool granted = votes[i] && votes[i]->answer.outcome == Acquired::Outcome::granted;
-    if (granted && votes[i]->answer.hold->owner == owner) member.renewed_at = sent;
+    const Hold* granted = votes[i] ? votes[i]->hold() : nullptr;
+    if (granted && granted->owner == owner) member.renewed_at = sent;
     // Nested holds are never put back.
     const bool could_have_it = owner == request.owner && !granted && (!votes[i] || votes[i]->unfit.empty());
     member.lacks_hold = member.lacks_hold || could_have_it;
@@ -325,9 +328,9 @@ bool Quorum::note_strays(std::span<const Hold> kept) {
     for (std::size_t i = 0; i < size(); ++i) {
       const Result<Vote>& vote = votes_[name][i];
       AcquireRequest stray = asked_[name];
-      if (vote ? !vote->answer.hold : !vote.error().maybe_executed) continue;
+      if (vote ? !vote->hold() : !vote.error().maybe_executed) continue;
       if (!kept.empty()) {
-        if (vote) stray.owner = vote->answer.hold->owner;
+        if (vote) stray.owner = vote->hold()->owner;
         stray.heir.reset();
         if (stray.owner == kept[name].owner) continue;
       }

@@ -66,7 +66,7 @@ bool Quorum::restore(Member& member, const AcquireRequest& request, const Hold& 
   again.once.reset();  // a minority's success does not count
   // Without the guard: as long as a majority keeps the hold, no grant that this server may have forgotten has one.
   const auto granted = member.verbs.vote(again, sent, Guard::off, until);
-  const bool held = granted && *granted && (*granted)->outcome == Acquired::Outcome::granted;
+  const bool held = granted && *granted && std::holds_alternative<Hold>(**granted);
   const auto raised = held ? member.verbs.raise({&hold, 1}, until) : Result<bool>(false);
   const bool done = raised && *raised;
   if (done) member.renewed_at = sent;

@@ -95,7 +95,7 @@ class Trial {
 
   Result<Hold> acquire(const Mode& mode = {}) {
     const Acquired acquired = RLOCK_TRY(heard(verbs_.acquire(request(mode), soon())));
-    if (acquired.hold) return *acquired.hold;
+    if (const Hold* hold = std::get_if<Hold>(&acquired)) return *hold;
     return fail(Error::Code::protocol, "the server answered that the lock is held by another");
   }
 
@@ -107,7 +107,7 @@ class Trial {
   Result<void> wait() {
     AcquireRequest request = this->request();
     request.queueing.emplace();
-    const auto is_held = [](const Acquired& one) { return one.outcome == Acquired::Outcome::held; };
+    const auto is_held = [](const Acquired& one) { return std::holds_alternative<Held>(one); };
     RLOCK_TRY(expect(verbs_.acquire(request, soon()), is_held, "free"));
     RLOCK_TRY(heard(verbs_.release(ReleaseRequest{{name_}, request.owner, request.hold()}, soon())));
     return {};

@@ -8,8 +8,6 @@
 namespace rlock::lock {
 namespace {
 
-using AcquireOutcome = Acquired::Outcome;
-
 constexpr milliseconds kLongestLease = std::chrono::years(10);  // because a server may send any number
 
 std::string some_of(std::size_t some, std::size_t all) { return std::to_string(some) + " of " + std::to_string(all); }
@@ -25,25 +23,27 @@ std::pair<Key, std::size_t> most_common(const std::vector<Key>& keys) {
   return best;
 }
 
-std::vector<const Vote*> with_outcome(const Answers<Vote>& votes, AcquireOutcome outcome) {
-  auto found = given(votes);
-  std::erase_if(found, [&](const Vote* vote) { return vote->answer.outcome != outcome; });
+template <class Outcome>
+std::vector<const Outcome*> with_outcome(const Answers<Vote>& votes) {
+  std::vector<const Outcome*> found;
+  for (const Vote* vote : given(votes)) {
+    if (const auto* one = std::get_if<Outcome>(&vote->answer)) found.push_back(one);
+  }
   return found;
 }
 
-Acquired granted_to(const OwnerId& owner, const AcquireRequest& request, const std::vector<const Vote*>& grants,
-                    TimePoint sent) {
+Hold granted_to(const OwnerId& owner, const AcquireRequest& request, const Answers<Vote>& votes, TimePoint sent) {
   std::string token;
-  for (const Vote* vote : grants) {
-    if (vote->answer.hold->owner == owner) token = larger(token, vote->answer.hold->token);
+  for (const Hold* grant : with_outcome<Hold>(votes)) {
+    if (grant->owner == owner) token = larger(token, grant->token);
   }
-  return {.outcome = AcquireOutcome::granted, .hold = request.granted(owner, std::move(token), sent)};
+  return request.granted(owner, std::move(token), sent);
 }
 
 // The owner to which a majority has granted it, counting only servers that may vote.
 std::optional<OwnerId> elected(const AcquireRequest& request, const Answers<Vote>& votes) {
   for (const OwnerId& owner : request.owners()) {
-    if (most(votes, [&](const Vote& vote) { return vote.counts() && vote.answer.hold->owner == owner; })) return owner;
+    if (most(votes, [&](const Vote& vote) { return vote.counts() && vote.hold()->owner == owner; })) return owner;
   }
   return {};
 }
@@ -68,15 +68,13 @@ std::string after_semicolons(const std::vector<std::string>& texts) {
 }
 
 // The holder that most servers name; contested if they are not a majority, except for readers, which are many.
-Acquired held_by_others(const AcquireRequest& request, const std::vector<const Vote*>& held,
-                        const Answers<Vote>& votes) {
+Held held_by_others(const AcquireRequest& request, const std::vector<const Held*>& held, const Answers<Vote>& votes) {
   const std::size_t voters = votes.size();
-  const auto holder_of = [](const Vote* vote) { return common_id(vote->answer); };
   std::vector<std::string_view> holders;
-  std::ranges::transform(held, std::back_inserter(holders), holder_of);
+  std::ranges::transform(held, std::back_inserter(holders), holder_id);
   const auto [holder, count] = most_common(holders);
   const bool shared = request.mode.layout() != Layout::plain && held.size() >= majority_of(voters);
-  Acquired answer = (*std::ranges::find(held, holder, holder_of))->answer;
+  Held answer = **std::ranges::find(held, holder, holder_id);
   if (count < majority_of(voters) && !shared) {
     answer.contested = "others hold it on " + some_of(held.size(), voters) + " servers, and no one on a majority" +
                        after_semicolons(troubles(votes));
@@ -85,17 +83,14 @@ Acquired held_by_others(const AcquireRequest& request, const std::vector<const V
 }
 
 // Nobody is known to hold it, but enough servers will grant it only later: when the last one of a majority does.
-std::optional<Acquired> held_back(const Answers<Vote>& votes) {
-  std::size_t now = 0;
-  std::vector<const Acquired*> later;
-  for (const Vote* vote : given(votes)) {
-    if (vote->counts()) ++now;
-    if (vote->answer.back) later.push_back(&vote->answer);
-  }
+std::optional<Held> held_back(const Answers<Vote>& votes) {
+  const auto now = static_cast<std::size_t>(std::ranges::count_if(given(votes), &Vote::counts));
+  auto later = with_outcome<Held>(votes);
+  std::erase_if(later, [](const Held* answer) { return !answer->back; });
   const std::size_t majority = majority_of(votes.size());
   if (later.empty() || now + later.size() < majority) return {};
-  std::ranges::sort(later, {}, [](const Acquired* answer) { return answer->back->left; });
-  Acquired answer = *later[majority - now - 1];
+  std::ranges::sort(later, {}, [](const Held* answer) { return answer->back->left; });
+  Held answer = *later[majority - now - 1];
   answer.expires_in = answer.back->left;
   return answer;
 }
@@ -103,13 +98,13 @@ std::optional<Acquired> held_back(const Answers<Vote>& votes) {
 // A majority remembers the success. A minority's record does not count: its release did not reach a majority, or the
 // lock was lost there. But if only a missing vote could tell, nothing is granted until it is in.
 std::optional<Acquired> succeeded(const Answers<Vote>& votes) {
-  const auto some = with_outcome(votes, AcquireOutcome::succeeded);
+  const auto some = with_outcome<Succeeded>(votes);
   if (some.empty()) return {};
   if (some.size() >= majority_of(votes.size())) {
-    const auto at = [](const Vote* vote) { return vote->answer.success ? vote->answer.success->at : milliseconds{}; };
-    return std::ranges::max(some, {}, at)->answer;
+    const auto at = [](const Succeeded* one) { return one->success ? one->success->at : milliseconds{}; };
+    return *std::ranges::max(some, {}, at);
   }
-  Acquired answer;
+  Held answer;
   answer.contested = some_of(some.size(), votes.size()) +
                      " servers remember that it has succeeded, and too few others can tell" +
                      after_semicolons(troubles(votes));
@@ -205,7 +200,7 @@ std::string_view common_id(const HolderView& holder) {
   return one_id ? owner : owner.substr(owner.rfind(':') + 1);  // npos + 1 is 0
 }
 
-std::string_view common_id(const Acquired& held) { return held.holder ? common_id(*held.holder) : std::string_view(); }
+std::string_view holder_id(const Held* held) { return held && held->holder ? common_id(*held->holder) : ""; }
 
 const std::string& larger(const std::string& one, const std::string& other) {
   if (one.size() != other.size()) return one.size() > other.size() ? one : other;
@@ -234,9 +229,9 @@ milliseconds longest_lease(const AcquireRequest& request, const Answers<Vote>& v
     return std::clamp<milliseconds>(span.value_or(0ms), 0ms, kLongestLease);
   };
   milliseconds longest = request.lease;
-  for (const Vote* vote : with_outcome(votes, AcquireOutcome::held)) {
-    const HolderView holder = vote->answer.holder.value_or(HolderView{});
-    const milliseconds left = std::max(limited(vote->answer.expires_in), limited(holder.expires_in));
+  for (const Held* held : with_outcome<Held>(votes)) {
+    const HolderView holder = held->holder.value_or(HolderView{});
+    const milliseconds left = std::max(limited(held->expires_in), limited(holder.expires_in));
     // A holder that has ended has kept the lock since its grant, without a renewal.
     const milliseconds kept = holder.who.ended ? limited(holder.held_for) : 0ms;
     longest = std::max({longest, left + kept, limited(holder.lease)});
@@ -245,18 +240,17 @@ milliseconds longest_lease(const AcquireRequest& request, const Answers<Vote>& v
 }
 
 Result<Acquired> elect(const AcquireRequest& request, const Answers<Vote>& votes, TimePoint sent) {
-  const auto grants = with_outcome(votes, AcquireOutcome::granted);
-  auto held = with_outcome(votes, AcquireOutcome::held);
-  std::erase_if(held, [](const Vote* vote) { return vote->answer.back && !vote->answer.holder; });
-  if (const auto owner = elected(request, votes)) return granted_to(*owner, request, grants, sent);
+  auto held = with_outcome<Held>(votes);
+  std::erase_if(held, [](const Held* answer) { return answer->back && !answer->holder; });
+  if (const auto owner = elected(request, votes)) return granted_to(*owner, request, votes, sent);
   if (!most(votes, [](const Vote&) { return true; })) return too_few(votes);
-  if (held.empty() || with_outcome(votes, AcquireOutcome::succeeded).size() >= majority_of(votes.size())) {
+  if (held.empty() || with_outcome<Succeeded>(votes).size() >= majority_of(votes.size())) {
     if (auto found = succeeded(votes)) return *std::move(found);
   }
   for (const Vote* vote : given(votes)) {
-    const AcquireOutcome outcome = vote->answer.outcome;
-    if (outcome == AcquireOutcome::granted || outcome == AcquireOutcome::held) continue;
-    if (held.empty() || with_outcome(votes, outcome).size() >= majority_of(votes.size())) return vote->answer;
+    if (vote->hold() || vote->held()) continue;
+    const auto alike = [&](const Vote& one) { return one.answer.index() == vote->answer.index(); };
+    if (held.empty() || most(votes, alike)) return vote->answer;
   }
   if (!held.empty()) return held_by_others(request, held, votes);
   if (auto back = held_back(votes)) return *std::move(back);

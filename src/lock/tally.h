@@ -92,7 +92,9 @@ struct Vote {
   std::string unfit;
   TimePoint sent{};  // just before it was asked
 
-  bool counts() const { return answer.outcome == Acquired::Outcome::granted && unfit.empty(); }
+  const Hold* hold() const { return std::get_if<Hold>(&answer); }
+  const Held* held() const { return std::get_if<Held>(&answer); }
+  bool counts() const { return hold() && unfit.empty(); }
 };
 
 // The longest lease that a server may have forgotten, as far as the others know: that of the request, that of a holder
@@ -108,7 +110,7 @@ Result<Acquired> elect(const AcquireRequest& request, const Answers<Vote>& votes
 // each with its own UUID, so for a plain lock not taken by rlock it is the number of the thread, which follows the
 // UUID.
 std::string_view common_id(const HolderView& holder);
-std::string_view common_id(const Acquired& held);  // of the holder that it names; "": none
+std::string_view holder_id(const Held* held);  // of the holder that it names; "": none
 
 // The larger of two fencing tokens, which are decimal.
 const std::string& larger(const std::string& one, const std::string& other);

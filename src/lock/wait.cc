@@ -18,12 +18,13 @@ class Waiter {
   Result<Acquired> run() {
     auto acquired = ask();
     if (std::exchange(moved_, false)) acquired = ask();
-    if (acquired && life_.never_free(*acquired)) {
-      acquired->outcome = Acquired::Outcome::immortal;
-    } else if (acquired && acquired->outcome == Acquired::Outcome::held) {
+    const Held* held = as<Held>(acquired);
+    if (held && life_.never_free(*held)) {
+      acquired = Immortal{*held->holder};
+    } else if (held) {
       if (!end_.over()) {
         acquired = wait();
-      } else if (auto fine = on_held_(*acquired); !fine) {
+      } else if (auto fine = on_held_(*held); !fine) {
         acquired = std::unexpected(std::move(fine).error());
       }
     } else if (!acquired && acquired.error().code == Error::Code::unavailable && policy_.limit && !end_.over()) {
@@ -32,9 +33,7 @@ class Waiter {
       warn_unreachable(acquired.error(), end_.deadline);
       acquired = wait();
     }
-    const bool granted = acquired && acquired->outcome == Acquired::Outcome::granted;
-    const bool unknown = !acquired && acquired.error().maybe_executed;
-    if (!granted && (queued_ || unknown)) leave();
+    if (!as<Hold>(acquired) && (queued_ || (!acquired && acquired.error().maybe_executed))) leave();
     return acquired;
   }
 
@@ -63,7 +62,7 @@ class Waiter {
   // goes on waiting at the new master.
   Result<Acquired> ask() {
     auto acquired = verbs_.acquire(request_, policy_.next());
-    if (!acquired || acquired->outcome != Acquired::Outcome::granted) return acquired;
+    if (!as<Hold>(acquired)) return acquired;
     using Standing = redis::Client::Standing;
     auto standing = client_.standing(policy_.next());
     if (standing && (*standing == Standing::master || *standing == Standing::by_few)) return acquired;
@@ -84,7 +83,7 @@ class Waiter {
       for (const Action& action : actions) {
         if (action.kind == Action::Kind::end) return std::move(answer_);
         next = RLOCK_TRY(perform(action));
-        if (result_) return *std::move(result_);
+        if (answer_ && !as<Held>(answer_)) return std::move(answer_);
         if (next) break;
       }
       event = *std::move(next);
@@ -101,7 +100,7 @@ class Waiter {
       case Action::Kind::disconnect: client_.disconnect(); break;
       case Action::Kind::ask: return ask_for_life();
       case Action::Kind::tell:
-        RLOCK_TRY(on_held_(*answer_));
+        RLOCK_TRY(on_held_(*as<Held>(answer_)));
         looked_ = true;
         return Event{.kind = Event::Kind::told};
       case Action::Kind::tell_unreachable: warn_unreachable(answer_.error(), action.until); break;
@@ -158,14 +157,12 @@ class Waiter {
     if (std::exchange(moved_, false)) return Event{.kind = Event::Kind::moved};
     if (!answer_) return Event{.kind = Event::Kind::failed, .code = answer_.error().code};
     if (std::exchange(unreachable_, false)) log::warning(request_.name.display() + ": the server answers again");
-    if (life_.never_free(*answer_)) answer_->outcome = Acquired::Outcome::immortal;
-    if (answer_->outcome != Acquired::Outcome::held) {
-      result_ = *answer_;
-      return std::nullopt;
-    }
+    const Held* held = as<Held>(answer_);
+    if (held && life_.never_free(*held)) answer_ = Immortal{*held->holder};
+    if (!as<Held>(answer_)) return std::nullopt;
     const std::string by = client_.server();
     const bool strayed = subscriber_ && !by.empty() && subscriber_->server() != by;
-    return Event{.kind = Event::Kind::held, .found = *answer_, .strayed = strayed};
+    return Event{.kind = Event::Kind::held, .found = *held, .strayed = strayed};
   }
 
   // Has branches because it waits with or without a subscriber, and calls `meanwhile` in between.
@@ -221,9 +218,8 @@ class Waiter {
   const Until end_ = policy_.end();
   WaiterLife life_{plan()};
   std::optional<redis::Subscriber> subscriber_;
-  Result<Acquired> answer_;         // the last one
-  std::optional<Acquired> result_;  // any outcome but held
-  redis::Message message_;          // the last one
+  Result<Acquired> answer_;  // the last one
+  redis::Message message_;   // the last one
   bool queued_ = false;
   bool looked_ = false;       // and it was held
   bool unreachable_ = false;  // the server is unreachable, and the user was told

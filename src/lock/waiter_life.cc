@@ -32,9 +32,8 @@ milliseconds look_after(const std::optional<milliseconds>& ttl) {
   return std::min(ttl.value_or(kLongestPoll), kLongestPoll - 1ms) + 1ms;
 }
 
-bool WaiterLife::never_free(const Acquired& found) const {
-  return found.outcome == Acquired::Outcome::held && !plan_.limited && !found.expires_in && found.holder &&
-         found.holder->by_set;
+bool WaiterLife::never_free(const Held& found) const {
+  return !plan_.limited && !found.expires_in && found.holder && found.holder->by_set;
 }
 
 // Long, because it has a case for each event.

@@ -41,7 +41,7 @@ struct WaiterEvent {
     polled,   // ttl: the answer; none: there was none
   };
   Kind kind{};
-  Acquired found{};
+  Held found{};
   bool strayed = false;  // the server that answered is not the one that we listen to, as after a failover
   Error::Code code{};
   std::string text{}, channel{};
@@ -83,7 +83,7 @@ class WaiterLife {
   std::optional<QueueRequest> place() const { return listening_ ? std::optional(plan_.queueing) : std::nullopt; }
 
   // A string without a TTL, and without a limit to the wait: if the program that wrote it has died, nobody deletes it.
-  bool never_free(const Acquired& found) const;
+  bool never_free(const Held& found) const;
 
  private:
   using Kind = WaiterAction::Kind;
@@ -107,7 +107,7 @@ class WaiterLife {
   bool hears_releases_ = false;
   std::string other_channel_;  // that we listen to as well
   std::string other_text_;     // the message there for us; "": any
-  Acquired found_;             // the last answer
+  Held found_;                 // the last answer
   bool strayed_ = false;
   std::optional<TimePoint> last_contact_;
   TimePoint wait_end_{};                 // of the current wait

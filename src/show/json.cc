@@ -332,7 +332,7 @@ Result<Events> Events::open(int fd) {
   return events;
 }
 
-void Events::waiting(const lock::LockName& name, const lock::Acquired& found,
+void Events::waiting(const lock::LockName& name, const lock::Held& found,
                      const std::optional<lock::Forecast>& forecast) const {
   if (!fd_) return;
   const Json holder = found.holder ? to_json(*found.holder) : Json(nullptr);

@@ -76,7 +76,7 @@ class Events {
 
   // Each writes one line. If that takes too long, it skips the line with a warning, because a stuck reader must not
   // stop a job.
-  void waiting(const lock::LockName& name, const lock::Acquired& found,
+  void waiting(const lock::LockName& name, const lock::Held& found,
                const std::optional<lock::Forecast>& forecast = {}) const;
   void acquired(const lock::Hold& hold, milliseconds waited) const;
   void lock_event(const lock::LockName& name, const run::LockEvent& event) const;

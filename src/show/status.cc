@@ -283,7 +283,7 @@ std::string held_by(const lock::HolderView& holding, long long holders) {
   return text;
 }
 
-std::string held_by(const lock::Acquired& found) {
+std::string held_by(const lock::Held& found) {
   if (!found.contested.empty()) return "contested: " + found.contested;
   if (found.back && !found.holder) return why_held_back(*found.back);
   return found.holder ? held_by(*found.holder, found.holders) : "held by another";

@@ -23,7 +23,7 @@ std::string status_table(const std::vector<lock::Status>& all, const Screen& scr
 // "held by alice@ci-7 pid 4242 for 3m12s (./deploy.sh), reason 'release 1.4', not renewed for 7s and 2 others". Shows
 // the owner id of holders that rlock does not know.
 std::string held_by(const lock::HolderView& holding, long long holders = 1);
-std::string held_by(const lock::Acquired& found);
+std::string held_by(const lock::Held& found);
 std::string held_by(const lock::Status& status);
 
 // "usually 4m00s each (median of the last 20): about 14m00s". `in_detail`: also how long most of them lasted.

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <map>
+#include <variant>
 
 #include "verbs/mode.h"
 #include "verbs/name.h"
@@ -146,42 +147,49 @@ struct Epoch {
   std::string accepted;  // who has ended the guard by hand; "": nobody. Untrusted
 };
 
-struct Acquired {
-  enum class Outcome {
-    granted,
-    held,
-    queue_full,   // more wait already than QueueRequest::most
-    replaced,     // another waiter has taken our place
-    other_kind,   // the key holds something other than a lock of this kind
-    other_slots,  // the semaphore has another number of slots than Mode::slots
-    other_names,  // its slots have other names than Mode::resources
-    asked,        // another process wants a lock that we held while waiting for the next one
-    not_held,     // the heir does not hold it, see AcquireRequest::only_heir
-    in_use,       // a job runs under the heir's hold, or it holds it more than once
-    no_upgrade,   // our ancestor holds it for reading, or has fewer slots: we would wait for it forever; or, to run
-                  // once, it is not enough that our ancestor holds it
-    succeeded,    // what is to run only once has already succeeded
-    immortal,     // another program's lock never expires, and the user has set no limit to the wait
-    deadlock,     // we wait for each other with other jobs, and are the one that gives up (lock/deadlock.h)
-    own,          // we would wait for a hold of our own (lock::OnHeldOf)
-  };
-  Outcome outcome = Outcome::held;
-  std::optional<Hold> hold;                // granted
-  std::optional<milliseconds> expires_in;  // held: until it may be available; none: unknown
-  std::optional<long long> ahead;          // held: how many waiters are ahead of us; none: we are not in the queue
-  std::string place;                       // held: see QueueRequest
-  std::string other_channel;               // held: another channel on which we are told that it is our turn; "": none
-  std::optional<HeldBack> back;            // held: the server grants nothing yet, maybe although nobody holds the lock
-  std::string contested;  // held: why no one has a majority of a quorum, for people; "": someone has, or soon may
-  long long holders = 0;  // held: how many there are
-  std::optional<HolderView> holder;  // held: one of them
-  long long number = 0;              // queue_full: how many wait; other_slots: how many slots there are
-  std::string by;     // replaced, asked: by whom, for people; deadlock: who waits for whom; own: for what, and
-                      // what to do instead; other_names: the names
-  OtherKind instead;  // other_kind
-  std::optional<PastSuccess> success;  // succeeded
-  std::optional<milliseconds> ago;     // succeeded: how long ago; none: unknown
+// The outcomes of a request for a lock, each with what is known then. Granted: the Hold.
+struct Held {
+  std::optional<milliseconds> expires_in;  // until it may be available; none: unknown
+  std::optional<long long> ahead;          // how many waiters are ahead of us; none: we are not in the queue
+  std::string place;                       // see QueueRequest
+  std::string other_channel;               // another channel on which we are told that it is our turn; "": none
+  std::optional<HeldBack> back;            // the server grants nothing yet, maybe although nobody holds the lock
+  std::string contested;  // why no one has a majority of a quorum, for people; "": someone has, or soon may
+  long long holders = 0;  // how many there are
+  std::optional<HolderView> holder{};  // one of them
 };
+struct Immortal : HolderView {};  // another program's lock never expires, and the user has set no limit to the wait
+struct Endless {                  // the wait would never end: for a hold of our own (lock::OnHeldOf), or in a deadlock
+  std::string why;                // for people: for what, and what to do instead; or who waits for whom
+  bool deadlock = false;          // we are the one that gives up (lock/deadlock.h)
+};
+struct OneNumber {
+  long long number = 0;
+};
+struct QueueFull : OneNumber {};   // so many wait already, more than QueueRequest::most
+struct OtherSlots : OneNumber {};  // the semaphore has so many slots, which is not Mode::slots
+struct OneText {
+  std::string text;
+};
+struct OtherNames : OneText {};  // of its slots, other than Mode::resources
+struct Replaced : OneText {};    // by whom, for people: another waiter, which has taken our place
+struct AskedFor : OneText {};    // by whom, for people: a lock that we held while waiting for the next one
+struct NotHeld {};               // by the heir, see AcquireRequest::only_heir
+struct InUse {};                 // a job runs under the heir's hold, or it holds it more than once
+struct NoUpgrade {};  // our ancestor's hold is not enough: for reading, of fewer slots, or to run something once
+struct Succeeded {    // what is to run only once has already succeeded
+  std::optional<PastSuccess> success;
+  std::optional<milliseconds> ago;  // none: unknown
+};
+
+using Acquired = std::variant<Held, Hold, Immortal, Endless, QueueFull, Replaced, AskedFor, OtherKind, OtherSlots,
+                              OtherNames, NotHeld, InUse, NoUpgrade, Succeeded>;
+
+// Null: it is another outcome, or an error.
+template <class Outcome>
+const Outcome* as(const Result<Acquired>& acquired) {
+  return acquired ? std::get_if<Outcome>(&*acquired) : nullptr;
+}
 
 enum class RenewOutcome { renewed, free, other_owner, other_kind, lease_unknown };
 

@@ -377,7 +377,7 @@ HolderView holding_of(const Reply& entry, Layout layout, milliseconds now,
   return holding;
 }
 
-Result<Acquired> read_grant(const Reply& map, const AcquireRequest& request, TimePoint sent) {
+Result<Hold> read_grant(const Reply& map, const AcquireRequest& request, TimePoint sent) {
   const auto owner = OwnerId::parse(text_at(map, f::owner));
   const auto token = map.value_of(f::token).as_number();
   if (!owner || !token || *token <= 0) return unexpected_reply("acquire");
@@ -388,13 +388,13 @@ Result<Acquired> read_grant(const Reply& map, const AcquireRequest& request, Tim
   Hold hold = request.granted(*owner, std::to_string(*token), sent);
   hold.slots = Slots::read(text_at(map, f::numbers), request.mode.resources);
   if (!request.mode.resources.empty() && hold.slots.resources.empty()) return unexpected_reply("acquire");
-  return Acquired{.outcome = Acquired::Outcome::granted, .hold = std::move(hold)};
+  return hold;
 }
 
-Acquired read_held(const Reply& map, const AcquireRequest& request, const Lock& lock) {
-  Acquired held{.expires_in = ttl_of(map.value_of(f::ttl)),
-                .ahead = count_of(map.value_of(f::ahead)),
-                .place = text_at(map, f::place)};
+Held read_held(const Reply& map, const AcquireRequest& request, const Lock& lock) {
+  Held held{.expires_in = ttl_of(map.value_of(f::ttl)),
+            .ahead = count_of(map.value_of(f::ahead)),
+            .place = text_at(map, f::place)};
   if (is_set(map, f::joined)) held.other_channel = lock.channel() + ":" + request.owner.text();
   held.holders = count_of(map.value_of(f::number)).value_or(0);
   if (const auto left = count_of(map.value_of(f::back)); left.value_or(0) > 0) {
@@ -407,9 +407,8 @@ Acquired read_held(const Reply& map, const AcquireRequest& request, const Lock& 
   return held;
 }
 
-Acquired read_succeeded(const Reply& map, const AcquireRequest& request) {
-  Acquired succeeded{.outcome = Acquired::Outcome::succeeded};
-  succeeded.success = read_success(request.once ? request.once->key : "", text_at(map, f::success));
+Succeeded read_succeeded(const Reply& map, const AcquireRequest& request) {
+  Succeeded succeeded{read_success(request.once ? request.once->key : "", text_at(map, f::success)), {}};
   const auto now = moment_of(map.value_of(f::now));
   if (now && succeeded.success) succeeded.ago = std::max<milliseconds>(*now - succeeded.success->at, 0ms);
   return succeeded;
@@ -470,24 +469,20 @@ Result<Released> read_release(const Reply& reply) {
 }
 
 Result<std::optional<Acquired>> read_acquire(const Reply& reply, const AcquireRequest& request, TimePoint sent) {
-  using Outcome = Acquired::Outcome;
   const auto [outcome, map] = RLOCK_TRY(answer_of(reply, "acquire"));
   if (outcome == "again") return std::nullopt;
   if (outcome == "granted") return RLOCK_TRY(read_grant(map, request, sent));
   if (outcome == "held") return read_held(map, request, request.lock());
-  if (outcome == "replaced") return Acquired{.outcome = Outcome::replaced, .by = shown_at(map, f::by)};
-  if (outcome == "other-kind") return Acquired{.outcome = Outcome::other_kind, .instead = other_kind_of(map)};
+  if (outcome == "replaced") return Replaced{shown_at(map, f::by)};
+  if (outcome == "other-kind") return other_kind_of(map);
   if (outcome == "succeeded") return read_succeeded(map, request);
-  if (outcome == "no-upgrade") return Acquired{.outcome = Outcome::no_upgrade};
-  if (outcome == "not-held") return Acquired{.outcome = Outcome::not_held};
-  if (outcome == "in-use") return Acquired{.outcome = Outcome::in_use};
+  if (outcome == "no-upgrade") return NoUpgrade{};
+  if (outcome == "not-held") return NotHeld{};
+  if (outcome == "in-use") return InUse{};
   if (outcome == "no-token") return no_token(request.name);
-  if (outcome == "other-names") return Acquired{.outcome = Outcome::other_names, .by = shown_at(map, f::names, 1024)};
-  const auto numbered = [&](Outcome which, std::string_view name) {
-    return Acquired{.outcome = which, .number = count_of(map.value_of(name)).value_or(0)};
-  };
-  if (outcome == "queue-full") return numbered(Outcome::queue_full, f::waiting);
-  if (outcome == "other-slots") return numbered(Outcome::other_slots, f::slots);
+  if (outcome == "other-names") return OtherNames{shown_at(map, f::names, 1024)};
+  if (outcome == "queue-full") return QueueFull{count_of(map.value_of(f::waiting)).value_or(0)};
+  if (outcome == "other-slots") return OtherSlots{count_of(map.value_of(f::slots)).value_or(0)};
   return unexpected_reply("acquire");
 }
 

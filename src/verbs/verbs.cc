@@ -88,7 +88,7 @@ Result<std::optional<Acquired>> ByScripts::ask(const AcquireRequest& request, Ti
 
 Result<Acquired> ByScripts::acquire(const AcquireRequest& request, TimePoint sent, const Until& until) {
   auto acquired = RLOCK_TRY(ask(request, sent, Attempts::until_deadline, guard_, until));
-  if (!acquired) return Acquired{.expires_in = 0ms};
+  if (!acquired) return Held{.expires_in = 0ms};
   RLOCK_TRY(expect_no_eviction(client_));
   return *std::move(acquired);
 }

@@ -30,29 +30,21 @@ TEST(Ballot, IsSettledWhenFurtherVotesCannotChangeIt) {
 AcquireRequest request() { return {.name = *LockName::parse("job"), .lease = 30s}; }
 
 Result<Vote> grant(const OwnerId& owner, const std::string& token, const std::string& unfit = "") {
-  Acquired answer{.outcome = Acquired::Outcome::granted};
-  answer.hold = Hold{{*LockName::parse("job")}, owner, owner.first_hold(), token, 30s, {}};
-  return Vote{answer, unfit};
+  return Vote{Hold{{*LockName::parse("job")}, owner, owner.first_hold(), token, 30s, {}}, unfit};
 }
 
-Result<Vote> held_by(const std::string& owner) {
-  Acquired answer{.outcome = Acquired::Outcome::held};
-  answer.holder = HolderView{.owner = owner};
-  return Vote{answer, ""};
-}
+Result<Vote> held_by(const std::string& owner) { return Vote{Held{.holder = HolderView{.owner = owner}}, ""}; }
 
 Result<Vote> away(Error::Code code = Error::Code::unavailable) { return fail(code, "away"); }
-
-using Answer = Acquired::Outcome;
 
 Result<Acquired> elected(const AcquireRequest& one, const Answers<Vote>& votes) { return elect(one, votes, {}); }
 
 TEST(Election, AMajorityGrantsWithTheLargestToken) {
   const auto one = request();
   const auto election = elected(one, {grant(one.owner, "9"), grant(one.owner, "10"), away()});
-  ASSERT_EQ(election->outcome, Answer::granted);
-  EXPECT_EQ(election->hold->token, "10");
-  EXPECT_EQ(election->hold->owner, one.owner);
+  ASSERT_TRUE(as<Hold>(election));
+  EXPECT_EQ(as<Hold>(election)->token, "10");
+  EXPECT_EQ(as<Hold>(election)->owner, one.owner);
 }
 
 // The hold counts from the first request, no matter when the servers were asked.
@@ -60,8 +52,8 @@ TEST(Election, AGrantCountsFromBeforeTheFirstRequest) {
   const auto one = request();
   const TimePoint sent = TimePoint{} + 5s;
   auto late = grant(one.owner, "1");
-  late->answer.hold->sent = late->sent = sent + 1s;
-  EXPECT_EQ(elect(one, {late, late, away()}, sent)->hold->sent, sent);
+  std::get<Hold>(late->answer).sent = late->sent = sent + 1s;
+  EXPECT_EQ(as<Hold>(elect(one, {late, late, away()}, sent))->sent, sent);
 }
 
 TEST(Election, IgnoresGrantsThatDoNotCount) {
@@ -74,7 +66,7 @@ TEST(Election, IgnoresGrantsThatDoNotCount) {
 
 // Held by others on too few servers for them, and too many for us.
 bool contested(const Result<Acquired>& election) {
-  return election && election->outcome == Answer::held && !election->contested.empty();
+  return as<Held>(election) && !as<Held>(election)->contested.empty();
 }
 
 TEST(Election, GrantsToTwoOwnersAreNotAddedUp) {
@@ -87,7 +79,7 @@ TEST(Election, GrantsToTwoOwnersAreNotAddedUp) {
 TEST(Election, IsHeldByAnotherOnlyOnAMajority) {
   const auto one = request();
   const auto held = elected(one, {held_by("a"), held_by("a"), grant(one.owner, "1")});
-  EXPECT_EQ(held->outcome, Answer::held);
+  EXPECT_TRUE(as<Held>(held));
   EXPECT_FALSE(contested(held));
   EXPECT_TRUE(contested(elected(one, {held_by("a"), held_by("b"), grant(one.owner, "1")})));
   EXPECT_FALSE(elected(one, {held_by("a"), away(), away()}));
@@ -97,15 +89,16 @@ TEST(Election, AContestedLockSaysWhoseVoteIsMissing) {
   const auto one = request();
   const auto election = elected(one, {held_by("a"), grant(one.owner, "1", "young"), away()});
   ASSERT_TRUE(contested(election));
-  EXPECT_TRUE(election->contested.starts_with("others hold it on 1 of 3 servers, and no one on a majority; young; "));
-  EXPECT_EQ(elected(one, {held_by("a"), held_by("a"), away()})->contested, "");
+  EXPECT_TRUE(
+      as<Held>(election)->contested.starts_with("others hold it on 1 of 3 servers, and no one on a majority; young; "));
+  EXPECT_EQ(as<Held>(elected(one, {held_by("a"), held_by("a"), away()}))->contested, "");
 }
 
 // Redisson's RedLock has a UUID for each server, and one thread.
 TEST(Election, ARedLockIsOneHolder) {
   const auto one = request();
   const auto held = elected(one, {held_by("a:7"), held_by("b:7"), grant(one.owner, "1")});
-  EXPECT_EQ(held->outcome, Answer::held);
+  EXPECT_TRUE(as<Held>(held));
   EXPECT_FALSE(contested(held));
   EXPECT_TRUE(contested(elected(one, {held_by("a:7"), held_by("b:8"), grant(one.owner, "1")})));
   // A holder of rlock has one id on all servers, and a string has one value.
@@ -126,8 +119,7 @@ TEST(Election, TheLongestLeaseIsThatOfAnyHolder) {
   const auto one = request();
   const auto longest = [&](const HolderView& holder, milliseconds expires_in = 1s) {
     auto vote = held_by("a");
-    vote->answer.holder = holder;
-    vote->answer.expires_in = expires_in;
+    vote->answer = Held{.expires_in = expires_in, .holder = holder};
     return longest_lease(one, {grant(one.owner, "1"), vote, away()});
   };
   EXPECT_EQ(longest({}), 30s);

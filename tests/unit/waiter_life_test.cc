@@ -201,7 +201,7 @@ TEST(WaiterLife, PollsAreNotLooks) {
 }
 
 TEST(WaiterLife, AStringWithoutATtlIsNotWaitedForWithoutALimit) {
-  const Acquired found{.holder = HolderView{.by_set = true}};
+  const Held found{.holder = HolderView{.by_set = true}};
   EXPECT_TRUE(Waiting().life().never_free(found));
   EXPECT_FALSE(Waiting(1h).life().never_free(found));
 }

@@ -126,14 +126,11 @@ Word word_of(lock::ReleaseOutcome outcome) {
   }
 }
 
-Word word_of(lock::Acquired::Outcome outcome) {
-  switch (outcome) {
-    case lock::Acquired::Outcome::granted: return Word::granted;
-    case lock::Acquired::Outcome::held: return Word::held;
-    case lock::Acquired::Outcome::replaced: return Word::replaced;
-    case lock::Acquired::Outcome::succeeded: return Word::succeeded;
-    default: return Word::wrong;
-  }
+Word word_of(const lock::Acquired& acquired) {
+  if (std::holds_alternative<lock::Hold>(acquired)) return Word::granted;
+  if (std::holds_alternative<lock::Held>(acquired)) return Word::held;
+  if (std::holds_alternative<lock::Replaced>(acquired)) return Word::replaced;
+  return std::holds_alternative<lock::Succeeded>(acquired) ? Word::succeeded : Word::wrong;
 }
 
 // By the record of the waiter (lua/08_queue.lua).
@@ -319,9 +316,10 @@ void Server::read(const Reply& reply, const Request& request, Outcome& outcome) 
         lock::read_acquire(reply, {.name = name_, .mode = role.mode, .owner = owner_id(request.who, role)}, {});
     if (acquired && !*acquired) outcome.word = Word::again;
     if (acquired && *acquired) {
-      outcome.word = word_of((*acquired)->outcome);
-      outcome.first = (*acquired)->ahead == 0;
-      outcome.place = number_of_place((*acquired)->place);
+      outcome.word = word_of(**acquired);
+      const auto* held = std::get_if<lock::Held>(&**acquired);
+      outcome.first = held && held->ahead == 0;
+      outcome.place = number_of_place(held ? held->place : "");
     }
   } else if (is_java(request.ask)) {
     const std::string text = reply.as_text();
