@@ -31,8 +31,7 @@ struct BootClock {
 
 using TimePoint = BootClock::time_point;
 
-// The time from `now` to `then`, rounded up so that a poll(2) of that length does not end early; 0 if `then` has
-// passed.
+// The time from `now` to `then`, rounded up so that a poll(2) of that length is no shorter; 0 if `then` has passed.
 inline milliseconds until(TimePoint then, TimePoint now = BootClock::now()) {
   return then <= now ? 0ms : std::chrono::ceil<milliseconds>(then - now);
 }

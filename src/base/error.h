@@ -41,8 +41,7 @@ struct [[nodiscard]] Error {
   }
 };
 
-// All exit statuses of rlock, in the order of the man page. The numbers come from sysexits.h where one fits; 126 and
-// 127 come from POSIX sh.
+// All exit statuses of rlock, in the order of the man page. The numbers are those of sysexits.h or of POSIX sh.
 enum ExitStatus : int {
   kDone = 0,
   kFree = 1,         // status --is-held; force-unlock: no such lock is known

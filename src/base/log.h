@@ -12,8 +12,7 @@ namespace rlock::log {
 
 enum class Level { debug, info, warning, error };
 
-// What a message tells of a lock, for programs: the event, in the words of --status-fd, and the lock's name. Empty:
-// unknown.
+// What a message tells programs of a lock: the event, in the words of --status-fd, and the name. Empty: unknown.
 struct About {
   std::string_view event, lock;
 };

@@ -25,8 +25,7 @@ struct Pipe {
   static Result<Pipe> make();
 };
 
-// Two connected close-on-exec sockets that keep messages apart (SOCK_SEQPACKET, unix(7)). `flags`: SOCK_NONBLOCK or 0.
-// Errors: system.
+// Two connected close-on-exec SOCK_SEQPACKET sockets (unix(7)). `flags`: SOCK_NONBLOCK or 0. Errors: system.
 struct SocketPair {
   UniqueFd ours, theirs;
   static Result<SocketPair> make(int flags);
@@ -78,8 +77,7 @@ void let_all_signals_through();
 // Closes the descriptors from `first` to `last`. Also works without close_range(2), as in Linux 5.8 and behind the
 // filters of some container engines; without /proc as well, it closes only those up to 1023.
 void close_fds(unsigned first, unsigned last = ~0u);
-// Closes all descriptors from `first` but these, because somebody may wait for the end of a pipe or connection. -1:
-// none.
+// Closes all descriptors from `first` but these, because somebody may wait for the end of a pipe. -1: none.
 void close_fds_but(int one, int other = -1, unsigned first = 0);
 
 // The entries of the system call are those of readdir(3) on all 64-bit systems; readdir itself allocates memory.

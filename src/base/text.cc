@@ -57,8 +57,7 @@ bool deceives(std::uint32_t c) {
   return is_among(ranges, c);
 }
 
-// Characters that look like a space or, at the end of a line, like nothing: White_Space of PropList.txt, and Braille's
-// blank.
+// What looks like a space or, at the end of a line, like nothing: White_Space of PropList.txt, and Braille's blank.
 bool is_other_blank(std::uint32_t c) {
   static constexpr Range ranges[] = {{0x00a0, 0x00a0}, {0x1680, 0x1680}, {0x2000, 0x200a}, {0x202f, 0x202f},
                                      {0x205f, 0x205f}, {0x2800, 0x2800}, {0x3000, 0x3000}};

@@ -25,8 +25,7 @@ std::optional<std::string> read_file(const char* path) {
 
 // The line that getent(1) prints; "" if it knows nothing or is not installed; none if it does not answer.
 std::optional<std::string> ask_getent(const char* database, id_t id) {
-  // With its full path, because PATH must not decide who we are; and without our environment, which may hold a
-  // password.
+  // With its path, because PATH must not decide who we are; without our environment, which may hold a password.
   return output_of({"/usr/bin/getent", {"getent", database, std::to_string(id)}, {}});
 }
 
@@ -146,8 +145,7 @@ class Walk {
   const JudgeStep& judge_;
 };
 
-// Whether this is the id that stands for all users without an id in our user namespace, even if a user has it there,
-// too.
+// Whether this is the id of all users without one in our user namespace, even if a user has it there, too.
 bool unmapped(uid_t user) {
   static const unsigned overflow = [] {
     unsigned number = 0;

@@ -61,8 +61,7 @@ WaitEnd wait_for(int fd, short events, const Until& until);
 // A descriptor that one thread makes readable for others, eventfd(2). Errors: system.
 Result<UniqueFd> make_event();
 
-// A descriptor that becomes readable at a point in time, even if the machine was suspended meanwhile; poll(2) alone
-// would sleep on.
+// A descriptor that becomes readable at a point in time, although the machine may sleep; poll(2) would sleep on.
 class Timer {
  public:
   static Result<Timer> make() {

@@ -81,14 +81,12 @@ struct Queue {
 // Waits for a writer at most 100 ms; returns false if it still writes. Sets the status of one that has ended.
 bool has_ended(pid_t writer, const UniqueFd& process, int& status) {
   const Until end = Until{}.at_most(100ms);
-  if (process && wait_for(process.get(), POLLIN, end) != WaitEnd::ready) return false;
   // Where no descriptor is left, or the kernel has no pidfd_open, it can only be asked again and again.
-  pid_t reaped;
-  while ((reaped = waitpid(writer, &status, __WALL | WNOHANG)) == 0 && !end.over()) {
-    const timespec pause{.tv_sec = 0, .tv_nsec = 1'000'000};
-    nanosleep(&pause, nullptr);
+  while (waitpid(writer, &status, __WALL | WNOHANG) == 0) {
+    if (end.over()) return false;
+    wait_for(process.get(), POLLIN, process ? end : end.at_most(1ms));
   }
-  return reaped != 0;
+  return true;
 }
 
 }  // namespace

@@ -198,8 +198,7 @@ Result<std::vector<ToAccept>> servers_to_accept(lock::Servers& servers, millisec
   return found;
 }
 
-// Asks first, unless the options say not to. A server of a quorum that does not answer is an error, but only at the
-// end.
+// Asks first, unless told not to. A server of a quorum that does not answer is an error, but only at the end.
 Result<int> accept_epochs(lock::Servers& servers, const DoctorOptions& options) {
   std::vector<Error> silent;
   const auto accepted = RLOCK_TRY(servers_to_accept(servers, options.timeout, silent));

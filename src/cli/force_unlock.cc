@@ -9,8 +9,7 @@
 namespace rlock::cli {
 namespace {
 
-// The holders, or only the one that --owner names. Other programs, and shells between acquire and release, cannot be
-// asked to stop.
+// The holders, or only that of --owner. Other programs, and shells after an acquire, cannot be asked to stop.
 struct Holders {
   std::vector<lock::HolderView> asked, not_asked;
   bool all_ended = true;

@@ -265,8 +265,7 @@ Result<std::string> for_prometheus(lock::Servers& servers, const Question& quest
   return prometheus_text(states, last, totals, answer, unseen.left_out);
 }
 
-// The last success of a job of that name, from what is remembered for --once, and from the history: of a quorum, from
-// the newest thousand holds.
+// The last success of that name, in what is remembered for --once and in the history (a quorum's newest thousand).
 Result<lock::Successes> last_success(lock::Servers& servers, const lock::LockName& name, milliseconds exchange) {
   lock::Successes last = RLOCK_TRY(lock::read_successes(servers, name, exchange));
   const milliseconds until = last.now + lua::kAhead;
@@ -316,8 +315,7 @@ using Answer = Result<std::vector<lock::Status>>;
 constexpr milliseconds kEvery = 1s;
 constexpr const char* kClear = "\033[H\033[2J";
 
-// The holders and waiters, without times, which always change, and without the order of the holders, which is that of
-// their expiry.
+// The holders and waiters, without times, which always change, and without the order of the holders, by expiry.
 std::string essence(const std::vector<lock::Status>& all) {
   std::string text;
   for (const lock::Status& status : all) {

@@ -25,8 +25,7 @@ struct WaitPolicy {
   bool on_disk = false;              // and once it is on their disks and the server's
   bool ends_deadlocks = false;       // the user has said that this waiter gives up in a deadlock, as it does anyway
   AtFront at_front;                  // may be empty
-  // Called between two looks at the lock, once it was found held; must be quick. Returns when to call it again. Its
-  // error ends the wait.
+  // Called between two looks at a held lock; must be quick. Returns when to call it again. Its error ends the wait.
   std::function<Result<TimePoint>()> meanwhile;
   // More channels to listen to while waiting, and what to do with their messages. An error ends the wait.
   std::vector<std::string> other_channels;

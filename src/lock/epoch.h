@@ -30,8 +30,7 @@ struct EpochToAccept {
   std::string mark;  // in the record, which is lost with the data; "": the key has another type
 };
 
-// Marks the record. Errors: those of Client::call; protocol if the server does not say which life it is in. REQUIRES:
-// no cluster.
+// Marks the record. Errors: of Client::call; protocol if the server does not say its life. REQUIRES: no cluster.
 Result<EpochToAccept> mark_epoch(redis::Client& client, const Until& until);
 // Takes the mark away again, as far as possible.
 void forget_mark(redis::Client& client, const Until& until);

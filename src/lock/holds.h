@@ -21,8 +21,7 @@ struct Asked {
   std::string by;         // who asks, for people, escaped and cut
 };
 
-// Which of the holds a message on their control channels asks to stop. None: it is for another owner, or came on
-// another channel.
+// Which hold a message on their control channels asks to stop. None: it is for another owner or channel.
 std::optional<Asked> asked_to_stop(const redis::Message& message, std::span<const Hold> holds);
 
 }  // namespace rlock::lock

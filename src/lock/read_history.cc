@@ -102,8 +102,7 @@ Result<Past> read_due(const Reading& on, const std::set<LockName>& names) {
 // The holds of one lock, read page by page; or those that are in no history yet, of all locks.
 class Source {
  public:
-  // `page`: entries in the first reply; `longest`: at most in a later one; 0: there are none to read. The references
-  // must outlive this object.
+  // `page`: entries in the first reply; `longest`: most in a later one; 0: none. References must outlive this object.
   Source(const LockName* name, const HistoryQuery& query, std::size_t page, std::size_t longest, std::size_t number)
       : name_(name),
         query_(query),
@@ -160,8 +159,7 @@ class Source {
 
   void warn(const std::string& what) const { log::warning(name_->display() + ": its history: " + what); }
 
-  // A reply of `page` entries is too long, so later pages stay smaller. A single entry cannot be skipped, because its
-  // id is unknown.
+  // A reply of `page` entries is too long, so later pages are smaller. One entry cannot be skipped: its id is unknown.
   void ask_for_less(std::size_t page, const Error& error) {
     if (page == 1) {
       read_ = true;

@@ -183,8 +183,7 @@ class Trial {
          heard(client_.call({"SCAN", "0", "MATCH", name_.holder_key(), "COUNT", "1"}, soon())));
   }
 
-  // The name is never used again, so its fencing token and its slots need not stay. If DEL is refused, the other kinds
-  // have already shown that.
+  // The name is never used again, so nothing need stay. If DEL is refused, the other kinds have shown that.
   void tidy_up() {
     if (gone_) return;
     const std::string token = name_.token_key(), holder = name_.holder_key(), permits = name_.permits_key();

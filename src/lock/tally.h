@@ -119,8 +119,7 @@ using Renewals = std::vector<Renewed>;  // of one server, one for each hold
 
 // The votes on one hold.
 Ballot count_renewals(const Answers<Renewals>& answers, std::size_t hold);
-// What they mean: it was renewed, with what a majority has found left of the lease, or why it was not. Errors:
-// too_few().
+// What they mean: it was renewed, with what a majority found left of the lease, or why not. Errors: too_few().
 Result<Renewed> merge_renewals(const Answers<Renewals>& answers, std::size_t hold);
 
 // Whether that server has released the lock, or left it to expire.

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The texts of --help and -h, generated from the option table and wrapped to the terminal's width; and suggestions for
-// unknown words.
+// The texts of --help and -h, from the option table, wrapped to the terminal's width; suggestions for unknown words.
 #pragma once
 
 #include "options/options.h"

@@ -62,8 +62,7 @@ std::vector<std::string> names_of_list(const std::string& text) {
   return names;
 }
 
-// Whether one of these names is rather meant for several resources. Ranges of one list do not overlap: rack1-2 beside
-// rack2-3 is a name.
+// Whether one of these is meant for several resources. Ranges of one list do not overlap: rack1-2 is a name there.
 bool is_range(const std::string& name, const std::vector<std::string>& names) {
   const auto range = range_in(name);
   if (!range || range->first >= range->last) return false;

@@ -41,8 +41,7 @@ std::unexpected<Error> unknown(const SubcommandSpec* about, const std::string& w
                              (about ? std::string(about->name) + " " : "") + "--help");
 }
 
-// Whether `word` is an option that is followed by a password elsewhere: --pass, -pass, --password=…,
-// --sentinel-password.
+// Whether a password follows `word` elsewhere: --pass, -pass, --password=…, --sentinel-password.
 bool gives_password(std::string_view word) {
   const std::string_view name = word.substr(0, word.find('=')), last = name.substr(name.rfind('-') + 1);
   constexpr std::string_view kNames[] = {"passwd", "pwd", "pw", "auth", "requirepass"};

@@ -211,8 +211,7 @@ struct CommonPasswords {
   std::optional<redis::PasswordSource> command;
 };
 
-// Moves them out of the environment, and asks for a password if it is to be typed. `first`: the first server;
-// `several`: there are more.
+// Moves them out of the environment, and asks for one that is to be typed. `first`: of `several` servers or one.
 Result<CommonPasswords> common_passwords(const CommonOptions& options, const redis::Endpoint& first, bool several,
                                          int interrupt) {
   CommonPasswords common;

@@ -53,28 +53,27 @@ std::string option_of_variable(std::string_view variable) {
 
 // The option that a variable sets; null: none. Makes no list, because that would be a third of the work before a job.
 const OptionSpec* option_set_by(std::string_view variable) {
-  const std::string name = option_of_variable(variable);
-  const auto is_meant = [&](const OptionSpec& one) { return one.setting() && one.name() == name; };
-  const auto find = [&](auto&& options) -> const OptionSpec* {
-    const auto found = std::ranges::find_if(options, is_meant);
-    return found == options.end() || variable_of(name) != variable ? nullptr : &*found;
+  const auto is_meant = [&, name = option_of_variable(variable)](const OptionSpec& one) {
+    return one.setting() && one.name() == name && variable_of(name) == variable;
   };
-  if (const OptionSpec* common = find(common_options())) return common;
+  const auto common = std::ranges::find_if(common_options(), is_meant);
+  if (common != common_options().end()) return &*common;
   for (const SubcommandSpec& spec : subcommands()) {
-    if (const OptionSpec* own = find(spec.options())) return own;
+    auto own = spec.options();
+    if (const auto found = std::ranges::find_if(own, is_meant); found != own.end()) return &*found;
   }
   return nullptr;
 }
 
-// Calls what(name, value) for each variable that begins with RLOCK_, until it returns an error.
-template <class What>
-Result<void> for_each_variable(What what) {
+// The variables that begin with RLOCK_, and their values.
+std::vector<std::pair<std::string_view, std::string_view>> our_variables() {
+  std::vector<std::pair<std::string_view, std::string_view>> all;
   for (char** entry = environ; *entry; ++entry) {
     const std::string_view text = *entry;
-    const auto end = text.find('=');
-    if (text.starts_with(kPrefix) && end != text.npos) RLOCK_TRY(what(text.substr(0, end), text.substr(end + 1)));
+    const auto end = std::min(text.find('='), text.size() - 1);
+    if (text.starts_with(kPrefix)) all.emplace_back(text.substr(0, end), text.substr(end + 1));
   }
-  return {};
+  return all;
 }
 
 // A cron job has no XDG_CONFIG_HOME and perhaps no HOME, but must find the same file as a shell.
@@ -191,15 +190,15 @@ class SettingsLoader : public Settings {
 
   Result<void> add_variables() {
     rank_ = kRankOfVariables;
-    return for_each_variable([&](std::string_view name, std::string_view value) -> Result<void> {
+    for (const auto& [name, value] : our_variables()) {
       const OptionSpec* option = option_set_by(name);
-      if (!option) return {};
+      if (!option) continue;
       const std::string variable(name), text = tidied(*option, value);
       // Ignoring it could send a job to another server, for example if a pipeline failed to fill in a secret.
       if (text.empty()) return fail(Error::Code::config, variable + " is set but empty; unset it or give it a value");
       add(*option, {text, {Source::Kind::variable, variable}});
-      return {};
-    });
+    }
+    return {};
   }
 
   // `profile` is empty for the settings outside of profiles.
@@ -289,12 +288,11 @@ std::vector<std::string> environment_without_secrets(std::vector<std::string> ad
 }
 
 void warn_of_unknown_variables() {
-  (void)for_each_variable([](std::string_view name, std::string_view) -> Result<void> {
-    if (is_own_variable(name) || option_set_by(name)) return {};
+  for (const auto& [name, value] : our_variables()) {
+    if (is_own_variable(name) || option_set_by(name)) continue;
     log::warning(escaped(name, 100) + " is not a variable that rlock knows" +
                  suggestion(option_of_variable(name), all_settings(), variable_of));
-    return {};
-  });
+  }
 }
 
 Result<Settings> Settings::load(const Parsed& parsed) {

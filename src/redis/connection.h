@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT
 // A connection to one server, with one deadline for all that it does at a time.
 //
-// hiredis's own sockets have a time-out for each read(2), so a server that sends a byte a second could delay a renewal
-// forever.
+// hiredis's sockets have a time-out for each read(2), so a byte a second could delay a renewal forever.
 #pragma once
 
 #include "redis/endpoint.h"

@@ -2,8 +2,10 @@
 #include "redis/local_server.h"
 
 #include <fcntl.h>
+#include <poll.h>
 #include <signal.h>
 #include <sys/file.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 
 #include <filesystem>
@@ -36,8 +38,7 @@ std::unexpected<Error> no_default_folder(const std::string& why) {
 // Where a program keeps its state in a home (XDG Base Directory Specification).
 constexpr std::string_view kBelowHome[] = {"", "/.local", "/state", "/rlock"};
 
-// An id of this host, which unlike its name does not change while the host runs. Many containers have no machine-id;
-// then it is the name.
+// An id of this host that does not change while it runs; in containers without a machine-id, the name.
 std::string this_host() {
   constexpr std::size_t digits = 16;
   std::string id;
@@ -94,6 +95,13 @@ std::vector<std::string> environment_of_server() {
     return std::ranges::none_of(kBegins, [&](std::string_view begin) { return one.starts_with(begin); });
   });
   return all;
+}
+
+// False: it has accepted a connection, but ends, because it cannot read its data.
+bool answers(const UniqueFd& server, const Until& until) {
+  char reply[512];
+  return send(server.get(), "PING\r\n", 6, MSG_NOSIGNAL) == 6 &&
+         wait_for(server.get(), POLLIN, until) == WaitEnd::ready && recv(server.get(), reply, sizeof reply, 0) > 0;
 }
 
 }  // namespace
@@ -199,7 +207,7 @@ Result<UniqueFd> LocalServer::start(const Connect& connect, const Endpoint& endp
     }
     if (wait_for(-1, 0, until.at_most(10ms)) == WaitEnd::interrupted) return interrupted();
     auto connected = connect();
-    if (connected || connected.error().code != Error::Code::unavailable) return connected;
+    if (connected ? answers(*connected, until) : connected.error().code != Error::Code::unavailable) return connected;
   }
 }
 

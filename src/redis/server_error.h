@@ -18,12 +18,10 @@ Error error_after_password(std::string_view text);
 // The advice of server_error() if a right is missing.
 inline constexpr std::string_view kAdviceOnRights = "grant the rights that rlock doctor --acl prints";
 
-// `error`, made by server_error() of a reply from `endpoint`, with endpoint.about_password if the password, or the lack
-// of one, may be the cause.
+// `error`, that server_error() made of a reply from `endpoint`, with its about_password if that may be the cause.
 Error with_login(Error error, const Endpoint& endpoint);
 
-// The server is fine, but the user lacks the right to the command (NOPERM), or it is unknown, as hosted services hide
-// some.
+// The server is fine, but the user lacks the right to the command (NOPERM), or a hosted service hides it.
 bool is_withheld(const Error& error);
 
 // Combines the failures of two servers, one of which would have been enough. If one failure may pass, so may both.

@@ -35,8 +35,7 @@ std::optional<std::string> evicts_by(const ServerInfo& info);
 void look_for_eviction(Client& client);
 std::optional<std::string> evicts_by(const Client& client);
 
-// A setting of the server (CONFIG GET). None: it does not exist, or the command is withheld. Errors: those of
-// Client::call.
+// A setting (CONFIG GET). None: it does not exist, or the command is withheld. Errors: those of Client::call.
 Result<std::optional<std::string>> ask_setting(Client& client, std::string_view name, const Until& until);
 
 // Whether the user `default` may do what a script does to `key`. The server loads its append-only file with the rights

@@ -131,8 +131,7 @@ class Life {
  public:
   explicit Life(const LifePlan& plan) : plan_(plan) {}
 
-  // Whether the command needs no gate, because we have the lock, nothing comes before it, and the machine has not slept
-  // since the grant.
+  // Whether the command needs no gate: we have the lock, nothing comes first, and the machine has not slept since.
   static bool may_start_at_once(const LifePlan& plan, const Deadlines& deadlines, TimePoint now) {
     return !plan.on_acquire && now < deadlines.terminate_at();
   }

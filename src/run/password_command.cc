@@ -17,8 +17,7 @@ std::unexpected<Error> no_password(const std::string& why) {
   return fail(Error::Code::config, "password command: " + why);
 }
 
-// Joins the command's group, and kills it if the process that reads the password ends first, as when a signal ends
-// rlock.
+// Joins the command's group, and kills it if the process that reads the password ends first, as by a signal.
 [[noreturn]] void become_watch(pid_t group, pid_t parent) {
   hold_all_signals_back();
   setpgid(0, group);

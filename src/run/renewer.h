@@ -29,8 +29,7 @@ class LockWatch {
                                                  const lock::LeaseTiming& timing, GuardState& shared);
   ~LockWatch();
 
-  // We have the lock since `now`, by the promise in `shared`. `renews`: false if nothing is to be renewed. REQUIRES:
-  // called once.
+  // We have the lock since `now`, by the promise in `shared`. `renews`: whether we renew it. REQUIRES: called once.
   void begin(TimePoint now, bool renews);
   // Starts both threads. Errors: system. REQUIRES: begin() was called, to renew.
   Result<void> start();

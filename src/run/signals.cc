@@ -66,8 +66,7 @@ sigset_t deadly() {
   return set;
 }
 
-// Whether a terminal sends that signal to a whole process group: Ctrl-C, Ctrl-\, Ctrl-Z, use from the background,
-// resizing, hangup.
+// Whether a terminal sends that signal to a whole group: Ctrl-C, Ctrl-\, Ctrl-Z, background use, resizing, hangup.
 bool of_terminals(int signal) {
   constexpr int kKnown[] = {SIGINT, SIGQUIT, SIGTSTP, SIGTTIN, SIGTTOU, SIGWINCH, SIGHUP};
   return std::ranges::find(kKnown, signal) != std::end(kKnown);

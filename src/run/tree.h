@@ -50,8 +50,7 @@ bool is_running(pid_t pid);
 // The parent of this process, its parent, and so on, as far as /proc shows them.
 std::vector<pid_t> ancestors();
 
-// The words of that process's command line and of the environment with which it was started, as far as we may read
-// them.
+// The words of its command line and of the environment with which it was started, as far as we may read them.
 std::vector<std::string> words_of_process(pid_t pid);
 
 struct Killed {
@@ -142,8 +141,7 @@ struct LeftBehind {
   std::size_t number = 0;
   std::string who;  // "make (pid 12), cc (pid 14), sh (pid 15) and 2 more", not escaped
 
-  // All that live below this process now, except `init`, the first process of a namespace (-1 for none). Nothing if
-  // !processes_visible().
+  // All that live below this process now, except `init`, a namespace's first (-1: none). Needs processes_visible().
   static LeftBehind now(pid_t init);
 };
 

@@ -6,16 +6,14 @@
 
 namespace rlock::cli {
 
-// Writes lines to standard output, inert (base/text.h). Errors (system): it is closed, full, or a pipe without a
-// reader.
+// Writes lines to standard output, inert (base/text.h). Errors (system): it is closed, full, or without a reader.
 Result<void> print(std::string_view text);
 // The same; returns `status` if it succeeds.
 Result<int> print(std::string_view text, int status);
 // The same for data that no byte of may change.
 Result<void> print_data(std::string_view data);
 
-// Asks on the terminal, and returns whether the answer is yes. Errors (usage): there is no terminal; says to give
-// --yes.
+// Asks on the terminal; returns whether the answer is yes. Errors (usage): there is no terminal, so give --yes.
 Result<bool> confirmed(const std::string& question);
 
 // Replaces the file by a new one, so that readers never see half of it. The new file belongs to us and is never

@@ -6,8 +6,7 @@
 namespace rlock::lock {
 namespace {
 
-// A permit's id is the 32 hexadecimal digits at the start of an owner id of rlock (lua/06_semaphore.lua); "" for
-// other owners.
+// A permit's id is 32 hexadecimal digits, the start of rlock's owner id (lua/06_semaphore.lua); "" for others.
 std::string permit_of(const std::string& owner) {
   std::string digits;
   for (const char c : owner) {

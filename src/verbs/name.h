@@ -38,8 +38,7 @@ struct Convention {
   bool dated_values = false;  // the value says when and on which host it was written, as ShedLock's does
 };
 
-// How other libraries name the locks that they take with SET NX PX, and how they wake their waiters. docs/interop.md
-// gives the source of each.
+// How other libraries name their SET NX PX locks, and wake their waiters. docs/interop.md gives the sources.
 std::span<const Convention> conventions();
 
 // Null: there is no such preset.
@@ -172,8 +171,7 @@ class AncestorLocks {
   // With one more lock, for the environment of a child.
   AncestorLocks with(const LockName& name, const OwnerId& owner) const;
 
-  // The most bytes of a waiter's record that list its locks: sixteen with the longest names, or more than a hundred
-  // with usual ones.
+  // The most bytes of a waiter's record that list its locks: sixteen with the longest names, or a hundred usual ones.
   static constexpr std::size_t kLongestText = std::size_t{16} * 576;
 
   std::string text() const;  // for the variable
