@@ -269,8 +269,12 @@ TEST(UntrustedNumbers, OfTheRest) {
       const auto acquired = hostile.verbs.acquire(request, soon());
       if (!acquired) break;
       EXPECT_FALSE(as<Hold>(acquired)) << "to nobody who asked";
-      if (const auto* full = as<QueueFull>(acquired)) EXPECT_GE(full->number, 0);
-      if (const auto* other = as<OtherSlots>(acquired)) EXPECT_GE(other->number, 0);
+      if (const auto* full = as<QueueFull>(acquired)) {
+        EXPECT_GE(full->number, 0);
+      }
+      if (const auto* other = as<OtherSlots>(acquired)) {
+        EXPECT_GE(other->number, 0);
+      }
     }
   }
 }
