@@ -108,7 +108,7 @@ class Reader {
     if (!byte) return {};
     const Form& form = *std::prev(std::ranges::upper_bound(kForms, *byte, {}, &Form::first));
     const std::uint64_t place = *byte - form.first;
-    const std::size_t size = form.size << place;
+    const std::size_t size = form.size == 0 ? 0 : form.size << place;
     const auto argument = size == 0 ? place : number(size);
     return argument ? form.read(*this, *argument, size) : std::nullopt;
   }
