@@ -404,7 +404,7 @@ PYTHON
   rlock run --url "$(redis_url srv)" x -- sleep 60 2>said 3>&- &
   local pid=$!
   wait_until hears srv
-  head -c 3000000 /dev/zero | tr '\0' a | publish_on srv 'rlock:control:{x}' >/dev/null
+  head -c 5000000 /dev/zero | tr '\0' a | publish_on srv 'rlock:control:{x}' >/dev/null
   wait_until not hears srv
   wait_until hears srv
   run -0 --separate-stderr rlock force-unlock --url "$(redis_url srv)" --yes -w 20s x

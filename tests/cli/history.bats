@@ -327,9 +327,9 @@ entry() {
   FIELDS=owner run -0 --separate-stderr holds long
   [[ ${#lines[@]} == 30 && ${lines[29]} == 1 && -z $stderr ]]
   entry poisoned outcome released owner old
-  redis srv eval 'redis.call("xadd", KEYS[1], "*", "outcome", "released", "why", string.rep("t", 3000000))
+  redis srv eval 'redis.call("xadd", KEYS[1], "*", "outcome", "released", "why", string.rep("t", 5000000))
     redis.call("xadd", KEYS[1], "*", "outcome", "released", "owner", "new")' 1 'rlock:history:{poisoned}' >/dev/null
-  redis srv eval 'redis.call("hset", KEYS[1], "losses", string.rep("t", 3000000))' 1 'rlock:totals:{poisoned}' >/dev/null
+  redis srv eval 'redis.call("hset", KEYS[1], "losses", string.rep("t", 5000000))' 1 'rlock:totals:{poisoned}' >/dev/null
   rlock run fine -- true
   FIELDS='name owner' run -0 --separate-stderr holds
   [[ $output == *$'\npoisoned new\n'* && $output == fine* && ${#lines[@]} == 32 ]]
@@ -344,9 +344,9 @@ entry() {
 @test "locks that are queried together with a poisoned one are read without a warning" {
   local i
   for i in a b y z; do rlock run "$i" -- true; done
-  redis srv eval 'redis.call("xadd", KEYS[1], "*", "outcome", "released", "why", string.rep("t", 3000000))' 1 \
+  redis srv eval 'redis.call("xadd", KEYS[1], "*", "outcome", "released", "why", string.rep("t", 5000000))' 1 \
     'rlock:history:{poisoned}' >/dev/null
-  redis srv eval 'redis.call("hset", KEYS[1], "losses", string.rep("t", 3000000))' 1 'rlock:totals:{m}' >/dev/null
+  redis srv eval 'redis.call("hset", KEYS[1], "losses", string.rep("t", 5000000))' 1 'rlock:totals:{m}' >/dev/null
   FIELDS=name run -0 --separate-stderr holds --limit 1
   [[ $output == z && $stderr == *'poisoned: its history: it cannot be read from here on: '* && ${#stderr_lines[@]} == 1 ]]
   run -0 --separate-stderr rlock status --prometheus
