@@ -47,7 +47,7 @@ def pieces(literal):
 
 def main():
     root = pathlib.Path(sys.argv[1])
-    tests = [path for kind in ("bats", "cc", "py", "sh", "bash") for path in root.glob(f"tests/**/*.{kind}")]
+    tests = [path for kind in ("bats", "table", "cc", "py", "sh", "bash") for path in root.glob(f"tests/**/*.{kind}")]
     said = re.sub(r"[\\ \n]+", " ", " ".join(path.read_text(errors="replace") for path in tests))
     all_of_them = list(messages(root))
     silent = [(where, literals) for where, literals in all_of_them
