@@ -205,7 +205,8 @@ class Frontend : JobContext {
   }
 
   TimePoint next_look() const {
-    return std::min(undecided_.empty() ? TimePoint::max() : look_at_,
+    // While there is no room for one signal, no other is decided.
+    return std::min(undecided_.empty() || unsent_ ? TimePoint::max() : look_at_,
                     witness_.lives() ? TimePoint::max() : witness_at_);
   }
 
@@ -256,8 +257,7 @@ class Frontend : JobContext {
   void judge(const ReceivedSignal& signal) {
     const TimePoint now = BootClock::now();
     const bool early = guards_.came_early.take(signal.number), seen = witnessed(signal);
-    const bool again = is_same(signal, seen_) && now < seen_at_ + kSendersTake;
-    const bool reached = seen || again || signal.from_terminal;
+    const bool reached = seen || signal.from_terminal || (is_same(signal, seen_) && now < seen_at_ + kSendersTake);
     if (early || reached || !shared.begun || !witness_.there()) {
       unsent_ = packet_of(signal, reached, early);
     } else {

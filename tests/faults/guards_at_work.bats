@@ -217,3 +217,26 @@ listening() { [[ $(listeners_on srv 'rlock:control:{job}') == 1 ]]; }
   echo "$((after - before)) times"
   ((before > 0 && after - before <= 1))
 }
+
+# What only the frontend receives waits until it is known that the command has not received it, too.
+@test "a stopped monitor and more signals than it has room for: the frontend sleeps, and the signals arrive later" {
+  job_start --lease 60s job -- sleep 1000
+  job_parts
+  wait_until pgrep -P "$frontend" -x rlock-witness
+  kill -STOP "$monitor"
+  wait_until in_state "$monitor" T
+  python3 -c 'import os, sys
+for _ in range(3000): os.kill(int(sys.argv[1]), 45)' "$frontend"
+  asleep() {
+    local i
+    kill -46 "$frontend"
+    for i in {1..30}; do
+      # Nothing is read any longer, and it neither runs nor looks again.
+      in_state "$frontend" S && ((0x$(awk '/^ShdPnd/ { print $2 }' "/proc/$frontend/status") >> 45 & 1)) || return 1
+    done
+  }
+  wait_until asleep
+  kill -CONT "$monitor"
+  job_status
+  [[ $status == $((128 + 45)) ]]
+}
