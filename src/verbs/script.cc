@@ -475,10 +475,11 @@ Result<std::optional<Acquired>> read_acquire(const Reply& reply, const AcquireRe
   if (outcome == "held") return read_held(map, request, request.lock());
   if (outcome == "replaced") return Replaced{shown_at(map, f::by)};
   if (outcome == "other-kind") return other_kind_of(map);
-  if (outcome == "succeeded") return read_succeeded(map, request);
+  // Only what the request makes possible, because nobody else can say what these mean.
+  if (outcome == "succeeded" && request.once) return read_succeeded(map, request);
   if (outcome == "no-upgrade") return NoUpgrade{};
-  if (outcome == "not-held") return NotHeld{};
-  if (outcome == "in-use") return InUse{};
+  if (outcome == "not-held" && request.only_heir) return NotHeld{};
+  if (outcome == "in-use" && request.only_heir) return InUse{};
   if (outcome == "no-token") return no_token(request.name);
   if (outcome == "other-names") return OtherNames{shown_at(map, f::names, 1024)};
   if (outcome == "queue-full") return QueueFull{count_of(map.value_of(f::waiting)).value_or(0)};

@@ -276,6 +276,17 @@ PYTHON
   done
 }
 
+@test "an outcome that only a request of another kind has starts nothing" {
+  local outcome
+  for outcome in succeeded not-held in-use; do
+    odd outcome "$outcome"
+    refused 69 'unexpected reply' --url "$url"
+    run -69 --separate-stderr rlock acquire --url "$url" --lease 10s x
+    kill "$odd_pid"
+    wait_until gone "$odd_pid"
+  done
+}
+
 @test "a second reply after a grant starts nothing" {
   odd twice
   refused 69 'more than it was asked for' --url "$url"

@@ -19,6 +19,7 @@ negative announces a string of length -5
 These speak it, and answer like the scripts for one free lock, except:
 grant      the lock is granted to the owner TEXT, with the token 9
 token      the lock is granted with the token TEXT
+outcome    the answer to a request for the lock is TEXT
 twice      a grant is followed by a second reply, in the same packet
 fault      TEXT is the reason why waiters could not be told of a release
 wrong      a command gets a wrong answer: TEXT is "COMMAND ANSWER", as it is sent, with | between lines
@@ -51,7 +52,7 @@ import time
 import msgpack
 
 CHUNK = 1 << 16
-SPEAKING = "grant token twice fault wrong once repeat behind forget confirm refuse message scan unlisted names loading".split()
+SPEAKING = "grant token outcome twice fault wrong once repeat behind forget confirm refuse message scan unlisted names loading".split()
 UNASKED = "unasked greets".split()
 MANY = "moved ask crowd masters masters-grant".split()
 SPEAKING += MANY
@@ -151,6 +152,8 @@ def answer(mode, text, words, here):
         return packed(outcome="lock", ttl=-2, now=now, token="9", holders=[], waiting=0, waiters=[], **listed)
     if mode in ("confirm", "refuse", "message", "unlisted"):
         return packed(outcome="held", ttl=30000, ahead=0, place="1", now=now, number=1)
+    if mode == "outcome":
+        return packed(outcome=text)
     return packed(outcome="granted", owner=text if mode == "grant" else owner,
                   token=text if mode == "token" else "9") * (2 if mode == "twice" else 1)
 
