@@ -66,7 +66,7 @@ Result<int> wait_for_end(const redis::LocalServer& server, std::optional<pid_t> 
 
 // `anyway`: even if locks are held. They are in the append-only file, and so are those that are granted meanwhile.
 Result<int> stop(const redis::LocalServer& server, bool anyway, milliseconds exchange) {
-  const Until until = Until{}.at_most(exchange);
+  const Until until = Until{}.at_most(std::max<milliseconds>(exchange, 10s));  // it writes its data first
   redis::Client client(server.endpoint());
   const auto held = RLOCK_TRY(held_locks(client, exchange));
   const auto process = server.process();
