@@ -57,7 +57,7 @@ PYTHON
   "$RLOCK" run x -- sh -c 'kill -s STOP $$; exit 5' 3>&- &
   local frontend=$! monitor command got=0
   stopped() {
-    monitor=$(pgrep -o -P "$frontend") && command=$(pgrep -P "$monitor") && in_state "$command" T
+    monitor=$(monitor_of "$frontend") && command=$(pgrep -P "$monitor") && in_state "$command" T
   }
   wait_until stopped
   kill -s CONT "$frontend" "$command"

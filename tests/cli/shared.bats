@@ -93,7 +93,7 @@ number_of_holders() { rlock status --json x | sed -n 's/.*"number_of_holders": \
   job b --lease 6s -s
   wait_until started b
   wait_until started a
-  kill -KILL "$(pgrep -o -P "$job_a")" "$job_a"
+  kill -KILL "$(monitor_of "$job_a")" "$job_a"
   job w -x
   only_b() { [[ $(number_of_holders) == 1 ]]; }
   wait_until only_b
@@ -324,7 +324,7 @@ assert x["slots"] == 3 and x["holders"][0]["owner"].endswith(":%d" % x["holders"
   wait_until started b
   # The guard of b is gone, and so is its connection; a is back on the channel.
   local guard
-  guard=$(pgrep -o -P "$job_b")
+  guard=$(monitor_of "$job_b")
   kill -STOP "$guard"
   listeners() { [[ $(listeners_on srv 'rlock:control:{x}') == "$1" ]]; }
   redis srv client kill type pubsub

@@ -124,7 +124,7 @@ end_job() {
 # act on the death of the other, as the monitor by a release.
 crash_job() {
   local frontend=${job_pids[$1]} monitor command
-  monitor=$(pgrep -o -P "$frontend")
+  monitor=$(monitor_of "$frontend")
   command=$(pgrep -o -P "$monitor")
   kill -STOP "$frontend"
   wait_until in_state "$frontend" T

@@ -95,6 +95,16 @@ in_state() {
   [[ $state == "$2" ]]
 }
 
+# monitor_of FRONTEND: the process that is the parent of a job's command; fails while there is none. Others of its
+# children write messages.
+monitor_of() {
+  local child
+  for child in $(pgrep -P "$1" -x rlock); do
+    ! pgrep -P "$child" >/dev/null || { echo "$child" && return; }
+  done
+  return 1
+}
+
 # gone PID: the process has ended (also if it is a zombie).
 gone() {
   local state

@@ -21,9 +21,8 @@ job_start() {
 child_of() { pgrep -o -P "$1"; }
 
 job_parts() {
-  wait_until child_of "$frontend"
-  monitor=$(child_of "$frontend")
-  wait_until child_of "$monitor"
+  wait_until monitor_of "$frontend"
+  monitor=$(monitor_of "$frontend")
   command=$(child_of "$monitor")
 }
 
