@@ -5,9 +5,10 @@
   python3 tests/model/mutants/run.py --tests [BUILD]   those that only tests on real servers notice: about an hour
   python3 tests/model/mutants/run.py --texts           only checks that the texts to replace exist: seconds
   ... --only PATTERN                                   only faults whose name matches
+  ... --part N/OF                                      only each OF-th of them, from the N-th on, to share the work
 
-Prints a line for each fault, and "n/n seeded faults" at the end. Exits with 1 if one was not noticed, does not compile,
-or does not fit the source any longer.
+Prints a line for each fault, with the first test that notices it, and "n/n seeded faults" at the end. Exits with 1 if
+one was not noticed, does not compile, or does not fit the source any longer.
 
 A fault is a block of the files beside this script:
 
@@ -151,11 +152,9 @@ class Tests:
         self.copy = folder / "copy"
         subprocess.run(["git", "clone", "-q", SOURCE, self.copy], check=True)
         self.build(["cmake", "--preset", "release", "-G", "Ninja", "-DBUILD_TESTING=ON"])
-        # If a broken guard leaves a process running, that ends with its namespace.
+        # If a broken guard leaves a process running, that ends with its namespace, and so does the rest of the tests.
         contained = ["unshare", "--pid", "--fork", "--kill-child", "--mount-proc"]
         self.contained = contained if subprocess.run([*contained, "true"], stderr=subprocess.DEVNULL).returncode == 0 else []
-        # bats needs GNU parallel to run files in parallel.
-        self.beside = ["-j", "3", "--no-parallelize-within-files"] if shutil.which("parallel") else []
 
     def build(self, words):
         made = subprocess.run(words, cwd=self.copy, capture_output=True, text=True)
@@ -163,19 +162,32 @@ class Tests:
             raise Unfit(f"does not compile; fix this fault\n{made.stdout[-2000:]}{made.stderr}")
 
     def try_one(self, fault):
-        """Returns how many tests notice the fault."""
+        """Returns the name of the first test that notices the fault, or None."""
         subprocess.run(["git", "checkout", "-q", "--", "."], cwd=self.copy, check=True)
         for file, text in fault.apply(lambda name: (self.copy / name).read_text()).items():
             (self.copy / file).write_text(text)
         if fault.by == ["unit"]:
             self.build(["cmake", "--build", "build", "--target", "unit_tests"])
-            ran = subprocess.run(["build/unit_tests"], cwd=self.copy, capture_output=True, text=True)
-            return ran.stdout.count("[  FAILED  ]")
+            return self.first(r"\[  FAILED  \] (.*?)(?: \(\d+ ms\))?$", ["build/unit_tests"])
         self.build(["cmake", "--build", "build", "--target", "rlock"])
-        surroundings = os.environ | {"RLOCK": str(self.copy / "build" / "rlock"), "BATS_TEST_TIMEOUT": "40"}
-        words = [*self.contained, "bats", *self.beside, *fault.by]
-        ran = subprocess.run(words, cwd=self.copy, env=surroundings, capture_output=True, text=True)
-        return len(re.findall("^not ok", ran.stdout, re.M))
+        failed = r"not ok \d+ (.*)"
+        # Outside of a namespace, too, because some faults do no harm inside one.
+        return (self.first(failed, [*self.contained, "bats", *fault.by], stop=bool(self.contained)) or
+                self.contained and self.first(failed, ["bats", *fault.by]))
+
+    def first(self, pattern, words, stop=False):
+        """What the first line of the output that matches has in its group. `stop` kills the rest of the run then."""
+        found = None
+        words = ["env", "--default-signal=HUP,INT,QUIT", *words]  # whatever our caller ignores, as in tests/run.sh
+        surroundings = os.environ | {"RLOCK": str(self.copy / "build" / "rlock"), "BATS_TEST_TIMEOUT": "40",
+                                     "TMPDIR": str(self.copy.parent)}
+        with subprocess.Popen(words, cwd=self.copy, env=surroundings, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
+                              process_group=0, text=True, errors="replace") as ran:
+            for line in ran.stdout:
+                found = found or (match := re.match(pattern, line)) and match[1]
+                if found and stop:
+                    ran.kill()
+        return found
 
 
 def check_texts(chosen):
@@ -212,7 +224,7 @@ def try_tests(chosen, work):
         except Unfit as error:
             yield fault, str(error)
         else:
-            yield fault, f"noticed by {noticed} tests" if noticed else "NOT NOTICED"
+            yield fault, f"noticed by: {noticed}" if noticed else "NOT NOTICED"
 
 
 def main():
@@ -220,6 +232,7 @@ def main():
     parser.add_argument("--tests", action="store_true")
     parser.add_argument("--texts", action="store_true")
     parser.add_argument("--only", default="")
+    parser.add_argument("--part", default="1/1")
     parser.add_argument("build", nargs="?", default=SOURCE / "build", type=pathlib.Path)
     options = parser.parse_args()
     build = options.build.resolve()
@@ -230,10 +243,12 @@ def main():
         sys.exit(str(error))
     if options.texts:
         return
-    chosen = [fault for fault in chosen if fault.is_modelled() != options.tests]
+    number, of = map(int, options.part.split("/"))
+    chosen = [fault for fault in chosen if fault.is_modelled() != options.tests][number - 1::of]
     unnoticed = 0
-    with tempfile.TemporaryDirectory() as work:
+    with tempfile.TemporaryDirectory(prefix="", dir="/tmp") as work:  # a short name, for the paths of Unix sockets
         work = pathlib.Path(work)
+        work.chmod(0o755)  # some tests run the program as another user
         for fault, result in try_tests(chosen, work) if options.tests else try_models(chosen, build, work):
             print(f"{fault.name} ({' '.join(fault.by)}): {result}", flush=True)
             unnoticed += not result.startswith("noticed")
