@@ -187,8 +187,9 @@ over_tls() {
 
 @test "over TLS, a server is verified by the name that it announces" {
   over_tls DNS:localhost
-  start 1 0 --cluster-announce-hostname localhost
-  run -0 rlock run --url "rediss+cluster://localhost:$c1_port" x -- echo mine
+  start 2 0 --cluster-announce-hostname localhost
+  # c2 is known only from the list of c1, which has its address, too.
+  run -0 rlock run --url "rediss+cluster://localhost:$c1_port" "$(cluster_name c2)" -- echo mine
   [[ $output == mine ]]
   refused 69 '127.0.0.1' "$RLOCK_URL"
 }

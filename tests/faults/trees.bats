@@ -171,9 +171,17 @@ free() { [[ $(redis srv exists job) == 0 ]]; }
 }
 
 @test "/proc is that of another PID namespace: its processes are not taken for ours" {
-  unshare -p -f true 2>/dev/null || skip 'PID NAMESPACES ARE NOT ALLOWED HERE'
-  # The command's leftover does not end by SIGTERM, which it does not get, but by itself.
-  unshare -p -f --kill-child "$RLOCK" run -k 100ms job -- sh -c 'until [ -e go ]; do sleep 0.05; done & exit 6' >job.out 2>job.err 3>&- &
+  unshare -p -f --mount-proc true 2>/dev/null || skip 'PID NAMESPACES ARE NOT ALLOWED HERE'
+  mkfifo fifo
+  # Whatever number the monitor has: there, too, it belongs to a child of process 1, which has a child of its own. The
+  # command's leftover does not end by SIGTERM, which it does not get, but by itself.
+  unshare -p -f --mount-proc --kill-child bash -c 'for i in {1..30}; do
+      (until [ -e all ]; do read -t 0.05 <>fifo; done; sleep 1000 & wait) &
+    done
+    touch all
+    until (($(pgrep -cx sleep) == 30)); do read -t 0.05 <>fifo; done
+    unshare -p -f --kill-child "$RLOCK" run -k 100ms job -- sh -c "until [ -e go ]; do sleep 0.05; done & exit 6"
+    ' >job.out 2>job.err 3>&- &
   frontend=$!
   wait_until said 'a process that /proc does not show'
   [[ $(grep -c 'cannot be killed' job.err) == 1 ]]

@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include <memory>
+#include <thread>
 
 #include "run/guard_state.h"
 
@@ -57,6 +58,19 @@ TEST(GuardState, ThePromiseIsTheLastOne) {
     const Promise promise{kSent + i * 10s, milliseconds(i)};
     shared->set_promise(promise);
     EXPECT_EQ(shared->promise(), promise);
+  }
+}
+
+TEST(GuardState, APromiseThatIsBeingWrittenIsNotRead) {
+  GuardState* const shared = *GuardState::map();
+  shared->set_promise({kSent, 0ms});
+  const std::jthread writer([&](const std::stop_token& end) {
+    for (milliseconds i{}; !end.stop_requested(); ++i) shared->set_promise({kSent + i, i});
+  });
+  for (int i = 0; i < 100'000; ++i) {
+    const Promise promise = shared->promise();
+    ASSERT_EQ(promise.sent - kSent, promise.shortened_by);
+    if (i % 100 == 0) std::this_thread::yield();  // to the writer, if there is one processor
   }
 }
 

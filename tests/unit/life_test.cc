@@ -233,11 +233,21 @@ TEST(Life, LeftoversAreNobodysConcernWhileAHookRunsOrAllIsBeingEnded) {
   EXPECT_TRUE(life_after({Kind::command_ended}).minds_leftovers());
 }
 
+TEST(Life, LeftoversThatAreToBeEndedCountOnceTheyHadTimeToEndByThemselves) {
+  EXPECT_GT(life_after({Kind::command_ended}).leftovers_count_at(), kStart);
+  for (const Leftovers leftovers : {Leftovers::wait, Leftovers::ignore}) {
+    LifePlan plan = kPlan;
+    plan.leftovers = leftovers;
+    EXPECT_EQ(life_after({Kind::command_ended}, plan).leftovers_count_at(), kStart);
+  }
+}
+
 TEST(Life, WhoKillsTheCommandGrantsNoGrace) {
   Life life = life_after(kTable[static_cast<int>(Stage::running)].way);
   LifeEvent killed = event(Kind::command_ended);
   killed.end = {JobEnd::Kind::signalled, SIGKILL};
   life.take(killed);
+  EXPECT_EQ(life.leftovers_count_at(), kStart);
   EXPECT_EQ(then(life, Kind::left_behind), "clearing_up killing signalled: terminate kill");
 }
 
