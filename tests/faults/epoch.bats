@@ -288,13 +288,18 @@ renewed() {
   ((ran - since >= 5000))
 }
 
-@test "the record keeps the longest lease of a renewal and of a waiter, over a life that did not last" {
+@test "the record keeps the longest lease of a renewal and of a waiter, over lives that did not last" {
   single
   accept_epoch a
-  local owner
+  local owner other
+  other=$(rlock acquire --epoch-guard another --lease 10s)
   owner=$(rlock acquire --epoch-guard job --lease 2s)
   run -0 rlock renew --epoch-guard job --owner "$owner" --lease 20s
   [[ $(epoch longest) == 20000 ]]
+  new_life
+  refused --epoch-guard other --lease 2s
+  run -0 rlock renew --epoch-guard another --owner "$other" --lease 10s
+  [[ $(epoch longest) == 10000 ]]
   new_life
   refused --epoch-guard other --lease 2s
   new_life

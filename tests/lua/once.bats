@@ -169,6 +169,20 @@ record() { redis srv hget "$successes" "$1"; }
   release c hc
 }
 
+@test "a waiter for what has succeeded is not granted the lock by a release that records no success, either" {
+  listen b c
+  acquire a 30000 ha ''
+  acquire_once b hb '0 1.4' 1
+  acquire_once c hc '0 1.5' 1
+  redis srv hset "$successes" 1.4 '0 9999999999999 1 7'
+  redis srv pexpire "$successes" 60000
+  release a ha
+  hears b succeeded
+  hears c granted
+  [[ $(redis srv hkeys "$lock") == c:0 ]]
+  release c hc
+}
+
 @test "records that another program has written, or whose time is over, count as none" {
   local record
   for record in '' x '0' '0 1 ' '-1 9999999999999 1 7' '0 1e999 1 7' $'0\n9999999999999\n'; do
