@@ -12,7 +12,8 @@ names          all processes whose command line has the lock's name in it, as pk
 program        all processes of the program, as `kill $(pidof rlock)` does; program_back: the youngest first
 terminal       Ctrl-C
 
-With --isolate, the command is in a PID namespace of its own. With --slow, the processes are held up whenever they look which signals are pending (by strace).
+With --isolate, the command is in a PID namespace of its own. With --slow, the processes are held up whenever they look which signals are pending (by strace),
+and the monitor also before that, in the process group.
 """
 import argparse
 import collections
@@ -73,8 +74,8 @@ def trial(way):
     name = f"job-{uuid.uuid4()}"
     line = [options.rlock, "run", *(["--isolate"] if options.isolate else []), name, "--", options.counter]
     if options.slow:
-        line = ["strace", "-DDD", "-f", "-qq", "-o", "/dev/null", "-e", "trace=rt_sigpending", "-e", "signal=none",
-                "-e", "inject=rt_sigpending:delay_enter=100000", *line]
+        line = ["strace", "-DDD", "-f", "-qq", "-o", "/dev/null", "-e", "trace=rt_sigpending,setsid", "-e", "signal=none",
+                "-e", "inject=rt_sigpending:delay_enter=100000", "-e", "inject=setsid:delay_enter=300000", *line]
     output, writer = os.pipe()
     terminal = -1
     if way == "terminal":
