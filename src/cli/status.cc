@@ -172,6 +172,24 @@ Result<void> add_holds(PageFacts& facts, lock::Servers& servers, lock::HistoryQu
   return {};
 }
 
+// Those of the question, or all that are held or among `past`.
+Result<void> add_locks(PageFacts& facts, lock::Servers& servers, const Question& question,
+                       const std::set<lock::LockName>& past, bool may_be_refused) {
+  Unseen unseen;
+  auto locks = look(servers, question, past, &unseen);
+  facts.refused = unseen.refused;
+  if (locks) {
+    facts.locks = *std::move(locks);
+  } else if (may_be_refused && locks.error().code == Error::Code::denied) {
+    facts.remarks.push_back("It is unknown who holds the locks now: " + locks.error().message);
+  } else {
+    return std::unexpected(std::move(locks).error());
+  }
+  if (facts.refused > 0) facts.remarks.push_back("It is " + unknown_holders(facts.refused));
+  if (auto remark = left_out_text(unseen.left_out); !remark.empty()) facts.remarks.push_back(std::move(remark));
+  return {};
+}
+
 // Writes the page of `status --html` and `history --html`, which is one because a reader asks both who holds a lock and
 // what happened to it: the locks of the question, or if it names none, all that are held or have holds that the query
 // wants. Errors: those of lock::read_history, look() and write_file().
@@ -188,23 +206,15 @@ Result<int> write_page(lock::Servers& servers, const Question& question, const l
   for (const auto& [name, unused] : facts.totals) {
     if (!options.only_history) past.insert(name);
   }
-  Unseen unseen;
-  auto locks = look(servers, question, past, &unseen);
-  facts.refused = unseen.refused;
-  if (locks) {
-    facts.locks = *std::move(locks);
-  } else if (options.only_history && locks.error().code == Error::Code::denied) {
-    facts.remarks.push_back("It is unknown who holds the locks now: " + locks.error().message);
-  } else {
-    return std::unexpected(std::move(locks).error());
-  }
-  if (facts.refused > 0) facts.remarks.push_back("It is " + unknown_holders(facts.refused));
-  if (auto remark = left_out_text(unseen.left_out); !remark.empty()) facts.remarks.push_back(std::move(remark));
+  RLOCK_TRY(add_locks(facts, servers, question, past, options.only_history));
   std::ranges::move(remarks_on(servers, question.exchange, true), std::back_inserter(facts.remarks));
   const std::string page = page_text(facts);
   RLOCK_TRY(options.file == "-" ? print_data(page) : write_file(options.file, page));
   return kDone;
 }
+
+// Others have chosen the name, and it may be put on a command line.
+bool is_safe_on_a_line(const std::string& name) { return !name.starts_with('-') && is_what_it_looks_like(name); }
 
 // Like ls(1), prints unchanged names for programs, and escapes them on a terminal. No name contains a newline.
 std::string names_of(const std::vector<lock::Status>& all, bool null) {
@@ -214,8 +224,7 @@ std::string names_of(const std::vector<lock::Status>& all, bool null) {
   for (const lock::Status& status : all) {
     if (status.state != State::held) continue;
     const std::string& name = status.name().text();
-    // Others have chosen the name, and it may be put on a command line.
-    if (!terminal && !null && (name.starts_with('-') || !is_what_it_looks_like(name))) {
+    if (!terminal && !null && !is_safe_on_a_line(name)) {
       ++left_out;
       continue;
     }
@@ -345,11 +354,24 @@ std::string top_of(std::string_view text, const Screen& screen) {
   return std::string(text.substr(0, end)) + fitted(std::to_string(lines - shown) + " more lines\n", screen);
 }
 
+using Shown = std::function<std::string(const std::vector<lock::Status>&)>;
+
+Result<void> draw(const Answer& all, const Shown& shown) {
+  const Screen screen = Screen::of_output();
+  const std::string text = all ? shown(*all) : fitted(away(all.error()) + "\n", screen);
+  return print(kClear + top_of(text, screen));
+}
+
+Result<void> print_answer(const Answer& all, const Shown& shown, bool for_people) {
+  if (all) return for_people ? print(shown(*all)) : print_data(shown(*all));
+  log::warning(away(all.error()));
+  return {};
+}
+
 // status --watch: asks again every second, until a signal ends it, or the reader is gone. For people on a terminal, it
 // draws the text in place; otherwise it prints the answer whenever more than a time has changed. Keeps trying while a
 // server is unreachable. Errors: those of `look`, but `unavailable` only before the first success.
-Result<int> watch(const std::function<Answer()>& look,
-                  const std::function<std::string(const std::vector<lock::Status>&)>& shown, bool for_people) {
+Result<int> watch(const std::function<Answer()>& look, const Shown& shown, bool for_people) {
   const bool terminal = for_people && isatty(STDOUT_FILENO);
   std::string last = "\n";
   bool reached = false;
@@ -358,18 +380,11 @@ Result<int> watch(const std::function<Answer()>& look,
     const Answer all = look();
     if (!all && (!reached || all.error().code != Error::Code::unavailable)) return std::unexpected(all.error());
     reached = true;
-    const std::string now = all ? essence(*all) : all.error().message;
     if (terminal) {
-      const Screen screen = Screen::of_output();
-      RLOCK_TRY(print(kClear + top_of(all ? shown(*all) : fitted(away(all.error()) + "\n", screen), screen)));
-    }
-    if (terminal || now == last) continue;
-    last = now;
-    if (!all) {
-      log::warning(away(all.error()));
-    } else {
-      const std::string text = shown(*all);
-      RLOCK_TRY(for_people ? print(text) : print_data(text));
+      RLOCK_TRY(draw(all, shown));
+    } else if (std::string now = all ? essence(*all) : all.error().message; now != last) {
+      last = std::move(now);
+      RLOCK_TRY(print_answer(all, shown, for_people));
     }
   } while (wait_for(STDOUT_FILENO, 0, Until{}.at_most(kEvery)) != WaitEnd::ready);  // else nobody reads any longer
   return kDone;
@@ -379,80 +394,10 @@ constexpr const char* kNoHolds =
     "no holds are recorded here; rlock records those of jobs that run with --history, or RLOCK_HISTORY=true, when they "
     "end\n";
 
-}  // namespace
+Result<void> print_some(std::string_view text) { return print(text); }
 
-// Its branches are the output formats.
-Result<int> execute(StatusOptions& options) {
-  using enum StatusOptions::Output;
-  const bool for_people = options.output == people, one = options.names.size() == 1;
-  const Question question{.names = options.names,
-                          .strings = options.like != nullptr,
-                          .if_known = for_people || options.output == json,
-                          .exchange = options.timeout,
-                          .epochs = options.output == json || (for_people && (one || options.watch)),
-                          .deadlocks = options.output != names && options.output != is_held,
-                          .successes = options.output == json || options.output == prometheus || (for_people && one)};
-  const auto shown = [&](const std::vector<lock::Status>& all) -> std::string {
-    const Screen screen = Screen::of_output();
-    if (options.output == json) return status_json(all, options.watch);
-    if (options.output == names) return names_of(all, options.null);
-    if (one) return status_in_full(all.front(), screen, options.verbose);
-    return all.empty() ? fitted(kNoLocks, screen) : status_table(all, screen);
-  };
-  lock::Servers servers = RLOCK_TRY(client_for(options));
-  if (options.watch) {
-    std::string left_out;
-    const auto look_again = [&] {
-      Unseen unseen;
-      auto all = look(servers, question, {}, &unseen);
-      const bool begins = std::exchange(left_out, left_out_text(unseen.left_out)).empty() && !left_out.empty();
-      if (begins && !for_people) log::warning(left_out);
-      return all;
-    };
-    const auto with_remark = [&](const std::vector<lock::Status>& all) {
-      return shown(all) + (for_people && !left_out.empty() ? fitted(left_out + "\n", Screen::of_output()) : "");
-    };
-    return watch(look_again, with_remark, for_people);
-  }
-  if (options.output == prometheus) return print(RLOCK_TRY(for_prometheus(servers, question)), kDone);
-  if (options.output == success) return have_succeeded(servers, options);
-  if (options.output == html) {
-    const lock::HistoryQuery query{.names = options.names, .limit = kHoldsOfEach, .of_each = true};
-    return write_page(servers, question, query, {.file = options.html});
-  }
-  Unseen unseen;
-  const auto all = RLOCK_TRY(look(servers, question, {}, &unseen));
-  if (options.output == is_held) return are_held(all);
-  const std::string text = shown(all);
-  RLOCK_TRY(for_people ? print(text) : print_data(text));
-  if (one) return kDone;  // it is shown with each server
-  if (const std::string remark = left_out_text(unseen.left_out); !remark.empty()) log::warning(remark);
-  if (for_people && all.empty() && unseen.refused > 0) log::warning("it is " + unknown_holders(unseen.refused));
-  for (const std::string& remark : remarks_on(servers, options.timeout, for_people)) log::notice(remark);
-  return kDone;
-}
-
-Result<int> execute(HistoryOptions& options) {
-  using enum HistoryOptions::Output;
-  lock::HistoryQuery query{
-      .names = options.names, .limit = static_cast<std::size_t>(*options.limit), .failed = options.failed};
-  if (options.since) (options.since->before_now ? query.within : query.since) = options.since->time;
-  const auto print_some = [](std::string_view text) { return print(text); };
-  lock::Servers servers = RLOCK_TRY(client_for(options));
-  if (options.output == json) {
-    HoldsAsJson holds(print_some);
-    RLOCK_TRY(lock::each_past_hold(servers, query, options.timeout, std::bind_front(&HoldsAsJson::add, &holds)));
-    RLOCK_TRY(holds.end());
-    return kDone;
-  }
-
-  if (options.output == html) {
-    const Question question{
-        .names = options.names, .strings = options.like != nullptr, .exchange = options.timeout, .deadlocks = true};
-    return write_page(servers, question, query,
-                      {.file = options.html, .zone = options.local ? Zone::local : Zone::utc, .only_history = true});
-  }
-
+// The newest holds first, as a table.
+Result<int> print_holds(lock::Servers& servers, const HistoryOptions& options, lock::HistoryQuery query) {
   const Zone zone = options.local || isatty(STDOUT_FILENO) ? Zone::local : Zone::utc;
   const Screen screen = Screen::of_output();
   HistoryTable table(screen, zone, print_some);
@@ -466,6 +411,99 @@ Result<int> execute(HistoryOptions& options) {
                                   : options.failed || options.since ? "no such holds are recorded here\n"
                                                                     : kNoHolds;
   return print(fitted(remark, screen), kDone);
+}
+
+using Output = StatusOptions::Output;
+
+bool for_people(const StatusOptions& options) { return options.output == Output::people; }
+bool for_one(const StatusOptions& options) { return options.names.size() == 1; }
+
+Question question_of(const StatusOptions& options) {
+  const bool json = options.output == Output::json, alone = for_people(options) && for_one(options);
+  return {.names = options.names,
+          .strings = options.like != nullptr,
+          .if_known = for_people(options) || json,
+          .exchange = options.timeout,
+          .epochs = json || alone || (for_people(options) && options.watch),
+          .deadlocks = options.output != Output::names && options.output != Output::is_held,
+          .successes = json || alone || options.output == Output::prometheus};
+}
+
+std::string text_of(const std::vector<lock::Status>& all, const StatusOptions& options) {
+  const Screen screen = Screen::of_output();
+  if (options.output == Output::json) return status_json(all, options.watch);
+  if (options.output == Output::names) return names_of(all, options.null);
+  if (for_one(options)) return status_in_full(all.front(), screen, options.verbose);
+  return all.empty() ? fitted(kNoLocks, screen) : status_table(all, screen);
+}
+
+Result<int> watch(lock::Servers& servers, const StatusOptions& options, const Question& question) {
+  const bool people = for_people(options);
+  std::string left_out;
+  const auto look_again = [&] {
+    Unseen unseen;
+    auto all = look(servers, question, {}, &unseen);
+    const bool begins = std::exchange(left_out, left_out_text(unseen.left_out)).empty() && !left_out.empty();
+    if (begins && !people) log::warning(left_out);
+    return all;
+  };
+  const auto with_remark = [&](const std::vector<lock::Status>& all) {
+    return text_of(all, options) + (people && !left_out.empty() ? fitted(left_out + "\n", Screen::of_output()) : "");
+  };
+  return watch(look_again, with_remark, people);
+}
+
+Result<int> print_locks(lock::Servers& servers, const StatusOptions& options, const Question& question) {
+  const bool people = for_people(options);
+  Unseen unseen;
+  const auto all = RLOCK_TRY(look(servers, question, {}, &unseen));
+  if (options.output == Output::is_held) return are_held(all);
+  const std::string text = text_of(all, options);
+  RLOCK_TRY(people ? print(text) : print_data(text));
+  if (for_one(options)) return kDone;  // it is shown with each server
+  if (const std::string remark = left_out_text(unseen.left_out); !remark.empty()) log::warning(remark);
+  if (people && all.empty() && unseen.refused > 0) log::warning("it is " + unknown_holders(unseen.refused));
+  for (const std::string& remark : remarks_on(servers, options.timeout, people)) log::notice(remark);
+  return kDone;
+}
+
+}  // namespace
+
+Result<int> execute(StatusOptions& options) {
+  const Question question = question_of(options);
+  lock::Servers servers = RLOCK_TRY(client_for(options));
+  if (options.watch) return watch(servers, options, question);
+  switch (options.output) {
+    case Output::prometheus: return print(RLOCK_TRY(for_prometheus(servers, question)), kDone);
+    case Output::success: return have_succeeded(servers, options);
+    case Output::html: {
+      const lock::HistoryQuery query{.names = options.names, .limit = kHoldsOfEach, .of_each = true};
+      return write_page(servers, question, query, {.file = options.html});
+    }
+    default: return print_locks(servers, options, question);
+  }
+}
+
+Result<int> execute(HistoryOptions& options) {
+  lock::HistoryQuery query{
+      .names = options.names, .limit = static_cast<std::size_t>(*options.limit), .failed = options.failed};
+  if (options.since) (options.since->before_now ? query.within : query.since) = options.since->time;
+  lock::Servers servers = RLOCK_TRY(client_for(options));
+  switch (options.output) {
+    case HistoryOptions::Output::json: {
+      HoldsAsJson holds(print_some);
+      RLOCK_TRY(lock::each_past_hold(servers, query, options.timeout, std::bind_front(&HoldsAsJson::add, &holds)));
+      RLOCK_TRY(holds.end());
+      return kDone;
+    }
+    case HistoryOptions::Output::html: {
+      const Question question{
+          .names = options.names, .strings = options.like != nullptr, .exchange = options.timeout, .deadlocks = true};
+      return write_page(servers, question, query,
+                        {.file = options.html, .zone = options.local ? Zone::local : Zone::utc, .only_history = true});
+    }
+    default: return print_holds(servers, options, query);
+  }
 }
 
 }  // namespace rlock::cli

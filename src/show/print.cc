@@ -140,6 +140,15 @@ Result<void> replace(const PathEnd& file, std::string_view text, const std::stri
   return written;
 }
 
+// The errno for which no file can be written there, as open(2) would set it, or 0.
+int no_file_there(const PathEnd& file, const struct stat& folder) {
+  if (file.cut_short) return ENOENT;
+  if (file.name.empty() || (file.there && S_ISDIR(file.there->st_mode))) return EISDIR;
+  // A missing device is probably a mistyped name.
+  struct stat dev{};
+  return !file.there && stat("/dev", &dev) == 0 && same_file(folder, dev) ? ENOENT : 0;
+}
+
 }  // namespace
 
 Result<void> print(std::string_view text) { return print_data(inert(text)); }
@@ -151,7 +160,6 @@ Result<int> print(std::string_view text, int status) {
   return status;
 }
 
-// Its branches are the special cases of open(2).
 Result<void> write_file(const std::string& path, std::string_view text) {
   const std::string what = escaped(path);
   auto walked = walk_path(path, ProcLinks::left, judge_link);
@@ -160,23 +168,17 @@ Result<void> write_file(const std::string& path, std::string_view text) {
     return std::unexpected(error.code == Error::Code::system ? std::move(error).in(what) : std::move(error));
   }
   const PathEnd file = *std::move(walked);
-  struct stat folder{}, dev{};
+  struct stat folder{};
   if (fstat(file.folder.get(), &folder) != 0) return std::unexpected(system_error(what));
-  if (file.cut_short) return std::unexpected(system_error(what, ENOENT));
-  if (file.name.empty() || (file.there && S_ISDIR(file.there->st_mode))) {
-    return std::unexpected(system_error(what, EISDIR));
-  }
+  if (const int refused = no_file_there(file, folder)) return std::unexpected(system_error(what, refused));
   if (file.in_proc) {
     // Opening it would start at the beginning again, although others write to it, too.
     const auto fd = inherited(folder, file.name);
     return fd ? write_all(*fd, text, what) : write_as_it_is(file, text, what);
   }
-  if (file.there) RLOCK_TRY(judge_target(folder, *file.there, what));
-  if (file.there && !S_ISREG(file.there->st_mode)) return write_as_it_is(file, text, what);
-  // A missing device is probably a mistyped name.
-  const bool in_dev = stat("/dev", &dev) == 0 && same_file(folder, dev);
-  if (in_dev && !file.there) return std::unexpected(system_error(what, ENOENT));
-  return replace(file, text, what);
+  if (!file.there) return replace(file, text, what);
+  RLOCK_TRY(judge_target(folder, *file.there, what));
+  return S_ISREG(file.there->st_mode) ? replace(file, text, what) : write_as_it_is(file, text, what);
 }
 
 Result<bool> confirmed(const std::string& question) {

@@ -69,73 +69,56 @@ std::string with_backslashes(std::string_view text, std::string_view characters)
 // As it is, if it is readable UTF-8.
 std::string shown_label(const std::string& name) { return inert(escaped(name, std::string::npos)); }
 
-// Adds the values of each lock.
-void add_locks(Samples& samples, const std::vector<lock::Status>& states, const std::vector<lock::PastHold>& last,
-               const std::map<lock::LockName, lock::Totals>& totals) {
-  const auto label_of = [&](const lock::LockName& name) {
-    const std::string label = shown_label(name.text());
-    // Counters start at 0, because Prometheus would not see an increase from nothing to 1.
-    for (const char* counter : {"rlock_losses_total", "rlock_skips_total", "rlock_forced_total"}) {
-      samples.at(counter).try_emplace(label, 0);
-    }
-    return label;
-  };
-  for (const lock::Status& status : states) {
-    const std::string label = label_of(status.name());
-    const auto set = [&](std::string_view metric, double value) { samples.at(metric)[label] = value; };
-    set("rlock_deadlock", status.deadlock.empty() ? 0 : 1);
-    set("rlock_held", status.state == lock::Status::State::held ? 1 : 0);
-    set("rlock_waiters", static_cast<double>(status.waiting));
-    if (status.successes && !status.successes->known.empty()) {
-      set("rlock_last_success_timestamp_seconds", seconds(status.successes->known.front().at));
-    }
-    if (status.lock.layout == lock::Layout::semaphore) {
-      set("rlock_slots", static_cast<double>(status.slots));
-      set("rlock_slots_taken", static_cast<double>(status.taken));
-    }
-    const lock::HolderView* holder = status.oldest_holder();
-    if (holder && holder->held_for) set("rlock_held_seconds", seconds(*holder->held_for));
-    const auto forecast = lock::forecast(status);
-    if (forecast && forecast->wait) set("rlock_expected_wait_seconds", seconds(*forecast->wait));
-    for (const lock::HolderView& each : status.holders) {
-      if (!each.renewed_ago) continue;
-      double& overdue = samples.at("rlock_overdue_seconds")[label];
-      overdue = std::max(overdue, seconds(each.overdue));
-    }
+// The label of a lock. Its counters start at 0, because Prometheus would not see an increase from nothing to 1.
+std::string label_of(Samples& samples, const lock::LockName& name) {
+  const std::string label = shown_label(name.text());
+  for (const char* counter : {"rlock_losses_total", "rlock_skips_total", "rlock_forced_total"}) {
+    samples.at(counter).try_emplace(label, 0);
   }
-  for (const lock::PastHold& hold : last) {
-    const std::string label = label_of(hold.name);
-    // There may be a newer hold, from another server of the quorum.
-    if (!samples.at("rlock_last_end_timestamp_seconds").try_emplace(label, seconds(hold.ended)).second) continue;
-    if (const auto status = status_of(hold)) samples.at("rlock_last_status")[label] = *status;
-    if (hold.held) samples.at("rlock_last_duration_seconds")[label] = seconds(*hold.held);
+  return label;
+}
+
+void add_state(Samples& samples, const lock::Status& status) {
+  const std::string label = label_of(samples, status.name());
+  const auto set = [&](std::string_view metric, double value) { samples.at(metric)[label] = value; };
+  set("rlock_deadlock", status.deadlock.empty() ? 0 : 1);
+  set("rlock_held", status.state == lock::Status::State::held ? 1 : 0);
+  set("rlock_waiters", static_cast<double>(status.waiting));
+  if (status.successes && !status.successes->known.empty()) {
+    set("rlock_last_success_timestamp_seconds", seconds(status.successes->known.front().at));
   }
-  for (const auto& [name, total] : totals) {
-    const std::string label = label_of(name);
-    samples.at("rlock_losses_total")[label] = static_cast<double>(total.losses);
-    samples.at("rlock_skips_total")[label] = static_cast<double>(total.skips);
-    samples.at("rlock_forced_total")[label] = static_cast<double>(total.forced);
+  if (status.lock.layout == lock::Layout::semaphore) {
+    set("rlock_slots", static_cast<double>(status.slots));
+    set("rlock_slots_taken", static_cast<double>(status.taken));
+  }
+  const lock::HolderView* holder = status.oldest_holder();
+  if (holder && holder->held_for) set("rlock_held_seconds", seconds(*holder->held_for));
+  const auto forecast = lock::forecast(status);
+  if (forecast && forecast->wait) set("rlock_expected_wait_seconds", seconds(*forecast->wait));
+  for (const lock::HolderView& each : status.holders) {
+    if (!each.renewed_ago) continue;
+    double& overdue = samples.at("rlock_overdue_seconds")[label];
+    overdue = std::max(overdue, seconds(each.overdue));
   }
 }
 
-}  // namespace
+void add_past(Samples& samples, const lock::PastHold& hold) {
+  const std::string label = label_of(samples, hold.name);
+  // There may be a newer hold, from another server of the quorum.
+  if (!samples.at("rlock_last_end_timestamp_seconds").try_emplace(label, seconds(hold.ended)).second) return;
+  if (const auto status = status_of(hold)) samples.at("rlock_last_status")[label] = *status;
+  if (hold.held) samples.at("rlock_last_duration_seconds")[label] = seconds(*hold.held);
+}
 
-std::string prometheus_text(const std::vector<lock::Status>& states, const std::vector<lock::PastHold>& last,
-                            const std::map<lock::LockName, lock::Totals>& totals,
-                            const std::map<std::string, ServerState>& servers, const lock::LeftOut& left_out) {
-  Samples samples;
-  for (const Metric& metric : kMetrics) samples[metric.name];
-  add_locks(samples, states, last, totals);
-  for (const auto& [address, server] : servers) {  // addresses are already escaped
-    if (server.up) samples.at("rlock_server_up")[address] = *server.up;
-    if (!server.epoch || !server.epoch->current) continue;
-    if (server.epoch->age) samples.at("rlock_epoch_age_seconds")[address] = seconds(*server.epoch->age);
-    samples.at("rlock_grants_begin_seconds")[address] = server.epoch->back ? seconds(server.epoch->back->left) : 0;
-  }
-  for (const auto& [prefix, number] : left_out.of_prefix) {
-    samples.at("rlock_left_out")[shown_label(prefix)] = static_cast<double>(number);
-  }
-  if (left_out.of_prefix.empty()) samples.at("rlock_left_out")[""] = 0;
+// Addresses are already escaped.
+void add_server(Samples& samples, const std::string& address, const ServerState& server) {
+  if (server.up) samples.at("rlock_server_up")[address] = *server.up;
+  if (!server.epoch || !server.epoch->current) return;
+  if (server.epoch->age) samples.at("rlock_epoch_age_seconds")[address] = seconds(*server.epoch->age);
+  samples.at("rlock_grants_begin_seconds")[address] = server.epoch->back ? seconds(server.epoch->back->left) : 0;
+}
+
+std::string text_of(const Samples& samples) {
   std::string text;
   for (const auto& [name, type, label, help] : kMetrics) {
     const std::string of(name);
@@ -149,6 +132,29 @@ std::string prometheus_text(const std::vector<lock::Status>& states, const std::
     }
   }
   return text;
+}
+
+}  // namespace
+
+std::string prometheus_text(const std::vector<lock::Status>& states, const std::vector<lock::PastHold>& last,
+                            const std::map<lock::LockName, lock::Totals>& totals,
+                            const std::map<std::string, ServerState>& servers, const lock::LeftOut& left_out) {
+  Samples samples;
+  for (const Metric& metric : kMetrics) samples[metric.name];
+  for (const lock::Status& status : states) add_state(samples, status);
+  for (const lock::PastHold& hold : last) add_past(samples, hold);
+  for (const auto& [name, total] : totals) {
+    const std::string label = label_of(samples, name);
+    samples.at("rlock_losses_total")[label] = static_cast<double>(total.losses);
+    samples.at("rlock_skips_total")[label] = static_cast<double>(total.skips);
+    samples.at("rlock_forced_total")[label] = static_cast<double>(total.forced);
+  }
+  for (const auto& [address, server] : servers) add_server(samples, address, server);
+  for (const auto& [prefix, number] : left_out.of_prefix) {
+    samples.at("rlock_left_out")[shown_label(prefix)] = static_cast<double>(number);
+  }
+  if (left_out.of_prefix.empty()) samples.at("rlock_left_out")[""] = 0;
+  return text_of(samples);
 }
 
 }  // namespace rlock::cli

@@ -220,32 +220,41 @@ Result<redis::Reply> send(redis::Client& client, const Call& call, Attempts atte
   return reply;
 }
 
-// Its branches are the results of the first exchange. A second one sends the text for the first request, after which
-// the same server knows it for the others. What another server of a cluster does not know comes with a third one.
+namespace {
+
+bool wants_text(const Result<redis::Reply>& result) { return !result && wants_the_whole(result.error()); }
+
+// If another server has taken all the time, its error is the cause.
+void give_up(std::vector<Result<redis::Reply>>& results) {
+  Error late{Error::Code::unavailable, "no time was left to send the script"};
+  for (const auto& one : results) late = !one && !wants_text(one) ? one.error() : late;
+  std::ranges::replace_if(results, wants_text, Result<redis::Reply>(std::unexpected(late)));
+}
+
+}  // namespace
+
+// A second exchange sends the text for the first request, after which the same server knows it for the others. What
+// another server of a cluster does not know comes with a third one.
 std::vector<Result<redis::Reply>> send_all(redis::Client& client, std::span<const Call> calls, const Until& until) {
   std::vector<Words> words;
   for (const Call& call : calls) words.push_back(call.by_sha1());
   auto results = client.call_all(words, until);
-  const auto wanting = [](const Result<redis::Reply>& one) { return !one && wants_the_whole(one.error()); };
   for (const bool last : {false, true}) {
     words.clear();
     for (std::size_t i = 0; i < calls.size(); ++i) {
-      if (!wanting(results[i])) continue;
+      if (!wants_text(results[i])) continue;
       const bool whole = last || words.empty() || results[i].error().code != Error::Code::no_script;
       words.push_back(whole ? calls[i].as_a_whole() : calls[i].by_sha1());
     }
-    if (words.empty()) break;
+    if (words.empty()) return results;
     if (until.over()) {
-      // If another server has taken all the time, its error is the cause.
-      Error late{Error::Code::unavailable, "no time was left to send the script"};
-      for (const auto& one : results) late = !one && !wanting(one) ? one.error() : late;
-      std::ranges::replace_if(results, wanting, Result<redis::Reply>(std::unexpected(late)));
-      break;
+      give_up(results);
+      return results;
     }
     auto next = client.call_all(words, until);
     auto reply = next.begin();
     for (auto& one : results) {
-      if (wanting(one)) one = std::move(*reply++);
+      if (wants_text(one)) one = std::move(*reply++);
     }
   }
   return results;
@@ -468,23 +477,40 @@ Result<Released> read_release(const Reply& reply) {
   return released;
 }
 
+namespace {
+
+using ReadRefusal = Acquired (*)(const Reply& map, const AcquireRequest& request);
+constexpr std::pair<std::string_view, ReadRefusal> kRefusals[] = {
+    {"held", [](auto& map, auto& request) -> Acquired { return read_held(map, request, request.lock()); }},
+    {"replaced", [](auto& map, auto&) -> Acquired { return Replaced{shown_at(map, f::by)}; }},
+    {"other-kind", [](auto& map, auto&) -> Acquired { return other_kind_of(map); }},
+    {"succeeded", [](auto& map, auto& request) -> Acquired { return read_succeeded(map, request); }},
+    {"no-upgrade", [](auto&, auto&) -> Acquired { return NoUpgrade{}; }},
+    {"not-held", [](auto&, auto&) -> Acquired { return NotHeld{}; }},
+    {"in-use", [](auto&, auto&) -> Acquired { return InUse{}; }},
+    {"other-names", [](auto& map, auto&) -> Acquired { return OtherNames{shown_at(map, f::names, 1024)}; }},
+    {"queue-full",
+     [](auto& map, auto&) -> Acquired { return QueueFull{count_of(map.value_of(f::waiting)).value_or(0)}; }},
+    {"other-slots",
+     [](auto& map, auto&) -> Acquired { return OtherSlots{count_of(map.value_of(f::slots)).value_or(0)}; }},
+};
+
+// Whether the request can end so. Nobody could say what these outcomes mean for another one.
+bool is_possible(std::string_view outcome, const AcquireRequest& request) {
+  if (outcome == "succeeded") return request.once.has_value();
+  return request.only_heir || (outcome != "not-held" && outcome != "in-use");
+}
+
+}  // namespace
+
 Result<std::optional<Acquired>> read_acquire(const Reply& reply, const AcquireRequest& request, TimePoint sent) {
   const auto [outcome, map] = RLOCK_TRY(answer_of(reply, "acquire"));
   if (outcome == "again") return std::nullopt;
   if (outcome == "granted") return RLOCK_TRY(read_grant(map, request, sent));
-  if (outcome == "held") return read_held(map, request, request.lock());
-  if (outcome == "replaced") return Replaced{shown_at(map, f::by)};
-  if (outcome == "other-kind") return other_kind_of(map);
-  // Only what the request makes possible, because nobody else can say what these mean.
-  if (outcome == "succeeded" && request.once) return read_succeeded(map, request);
-  if (outcome == "no-upgrade") return NoUpgrade{};
-  if (outcome == "not-held" && request.only_heir) return NotHeld{};
-  if (outcome == "in-use" && request.only_heir) return InUse{};
   if (outcome == "no-token") return no_token(request.name);
-  if (outcome == "other-names") return OtherNames{shown_at(map, f::names, 1024)};
-  if (outcome == "queue-full") return QueueFull{count_of(map.value_of(f::waiting)).value_or(0)};
-  if (outcome == "other-slots") return OtherSlots{count_of(map.value_of(f::slots)).value_or(0)};
-  return unexpected_reply("acquire");
+  const auto* known = std::ranges::find(kRefusals, outcome, &std::pair<std::string_view, ReadRefusal>::first);
+  if (known == std::end(kRefusals) || !is_possible(outcome, request)) return unexpected_reply("acquire");
+  return known->second(map, request);
 }
 
 Result<Renewed> read_renewal(const Reply& reply) {
