@@ -11,6 +11,7 @@
 
 #include "base/log.h"
 #include "base/process.h"
+#include "base/write_line.h"
 #include "cli/commands.h"
 #include "cli/server.h"
 #include "show/print.h"
@@ -93,10 +94,9 @@ int main(int argc, char** argv) {
   rlock::survive_file_size_limit();
   auto [exports, invocation] = read_command_line(argc, argv);
   const auto status = run(std::move(invocation));
-  // Skip destructors, because the kernel frees the memory anyway.
-  if (status) _exit(*status);
-  rlock::log::error(status.error().message);
-  const int failure = rlock::status_of(status.error().code);
-  if (exports) rlock::cli::print_failure(failure);
-  return failure;
+  if (!status) rlock::log::error(status.error().message);
+  const int result = status ? *status : rlock::status_of(status.error().code);
+  if (!status && exports) rlock::cli::print_failure(result);
+  rlock::wait_for_file_writers();
+  _exit(result);  // without destructors, because the kernel frees the memory anyway
 }

@@ -78,9 +78,8 @@ struct Queue {
   UniqueFd last;  // the newest process
 };
 
-// Waits for a writer at most 100 ms; returns false if it still writes. Sets the status of one that has ended.
-bool has_ended(pid_t writer, const UniqueFd& process, int& status) {
-  const Until end = Until{}.at_most(100ms);
+// Waits for a writer; returns false if it still writes. Sets the status of one that has ended.
+bool has_ended(pid_t writer, const UniqueFd& process, int& status, const Until& end) {
   // Where no descriptor is left, or the kernel has no pidfd_open, it can only be asked again and again.
   while (waitpid(writer, &status, __WALL | WNOHANG) == 0) {
     if (end.over()) return false;
@@ -110,16 +109,10 @@ bool write_line(int fd, std::string_view line, milliseconds patience) {
   return true;
 }
 
-bool write_line_anywhere(int fd, std::string_view line, milliseconds patience) {
-  static std::array<Queue, 2> both;
-  const std::size_t which = fd == STDERR_FILENO ? 0 : 1;
-  Queue& queue = both[which];
-  if (!is_file(fd)) {
-    queue.stuck = !write_line(fd, line, queue.stuck ? 0ms : patience);
-    return !queue.stuck;
-  }
+namespace {
+
+bool write_by_process(Queue& queue, std::span<std::atomic<pid_t>> pids, int fd, std::string_view line) {
   const std::lock_guard alone(queue.mutex);
-  const std::span<std::atomic<pid_t>> pids(writers->data() + which * kMostFileWriters, kMostFileWriters);
   int status = 0;
   // Those that have ended, or that are another process's children.
   for (std::atomic<pid_t>& pid : pids) {
@@ -134,10 +127,32 @@ bool write_line_anywhere(int fd, std::string_view line, milliseconds patience) {
   if (child < 0) return write_line(fd, line);
   *free = child;
   queue.last = open_process(child);
-  if (!in_turn || !has_ended(child, queue.last, status)) return true;  // it is not known to have failed
+  if (!in_turn || !has_ended(child, queue.last, status, Until{}.at_most(100ms)))
+    return true;  // it is not known to have failed
   *free = 0;
   queue.last.reset();
   return status == 0;
+}
+
+}  // namespace
+
+bool write_line_anywhere(int fd, std::string_view line, milliseconds patience) {
+  static std::array<Queue, 2> both;
+  const std::size_t which = fd == STDERR_FILENO ? 0 : 1;
+  Queue& queue = both[which];
+  if (is_file(fd)) {
+    return write_by_process(queue, {writers->data() + which * kMostFileWriters, kMostFileWriters}, fd, line);
+  }
+  queue.stuck = !write_line(fd, line, queue.stuck ? 0ms : patience);
+  return !queue.stuck;
+}
+
+void wait_for_file_writers() {
+  const Until end = Until{}.at_most(2s);
+  int unused = 0;
+  for (const pid_t writer : *writers) {
+    if (writer > 0) has_ended(writer, {}, unused, end);
+  }
 }
 
 void note_file_writers_in(FileWriters& there) { writers = &there; }

@@ -26,6 +26,10 @@ bool write_line(int fd, std::string_view line, milliseconds patience = 100ms);
 // could not be written. May be called by several threads. Allocates no memory.
 bool write_line_anywhere(int fd, std::string_view line, milliseconds patience = 100ms);
 
+// Waits for these processes, but no longer than two seconds: whoever reads a file when a program has ended expects all
+// that the program had to say. To be called last.
+void wait_for_file_writers();
+
 // The processes that write now or wait for their turn, for standard error and then for other files; 0: none. They are
 // children that wait(2) only reports with __WALL, so a process without other children gets ECHILD. They belong to no
 // command, so nobody needs to end them or to wait for their end.

@@ -401,6 +401,7 @@ void run_monitor(const JobContext& context, const ForkedBy& frontend) {
     context.shared.set_why(end.error().message);  // the frontend reports it, and releases the lock if it has it
   }
   log::say_held();
+  wait_for_file_writers();
   if (watched) watched->wake_frontend();  // it may have stopped with the command, but has something to report
   _exit(0);
 }

@@ -12,6 +12,7 @@
 
 #include "base/log.h"
 #include "base/process.h"
+#include "base/write_line.h"
 #include "run/tree.h"
 
 namespace rlock::run {
@@ -205,6 +206,7 @@ void stop_by(int signal) {
 }
 
 void die_of(int signal) {
+  wait_for_file_writers();
   const rlimit none{0, 0};
   setrlimit(RLIMIT_CORE, &none);
   prctl(PR_SET_DUMPABLE, 0);  // in case a program receives core files

@@ -253,3 +253,20 @@ own_disk() {
   bash -c 'ulimit -f 1; exec "$@"' sh "$RLOCK" status --html new 2>err2 || status=$?
   [[ $status == 71 && $(<err2) == *'File too large'* && -z $(ls -A | grep '^new') ]]
 }
+
+@test "a file system is frozen while the last message is written: the program waits for it" {
+  own_disk
+  exec 7>disk/err
+  fsfreeze -f disk
+  "$RLOCK" run x -- ./none 2>&7 3>&- &
+  exec 7>&-
+  wait_until pgrep -r D -x rlock
+  local began
+  began=$(now_ms)
+  wait_until past 300
+  fsfreeze -u disk
+  local status=0
+  wait $! || status=$?
+  [[ $status == 127 ]]
+  grep -q './none' disk/err
+}
