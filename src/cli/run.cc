@@ -24,6 +24,19 @@ std::string urls_for_command(std::vector<redis::Address> addresses) {
   return joined(addresses, " ", &redis::Address::url);
 }
 
+using SetVariable = std::function<void(const char* variable, const std::optional<std::string>& value)>;
+
+void add_tls_variables(const SetVariable& set, const redis::TlsSettings& tls) {
+  const std::pair<const char*, const std::string&> texts[] = {{"RLOCK_TLS_CA", tls.ca},
+                                                              {"RLOCK_TLS_CERT", tls.certificate},
+                                                              {"RLOCK_TLS_KEY", tls.key},
+                                                              {"RLOCK_TLS_SERVER_NAME", tls.server_name}};
+  for (const auto& [variable, text] : texts) {
+    if (!text.empty()) set(variable, text);
+  }
+  set("RLOCK_TLS_INSECURE", tls.insecure ? "true" : "false");
+}
+
 // With these variables a nested rlock finds the same servers from any folder. Removes our own ones that differ.
 std::vector<std::string> server_variables(const CommonOptions& options, const std::vector<redis::Address>& addresses) {
   std::vector<std::string> all = {"RLOCK_URL=" + urls_for_command(addresses)};
@@ -49,16 +62,7 @@ std::vector<std::string> server_variables(const CommonOptions& options, const st
   set_file("RLOCK_CONFIG", options.config_for_command);
   set("RLOCK_PROFILE", options.profile_for_command);
   const auto over_tls = std::ranges::find_if(addresses, [](const auto& one) { return one.server.tls.has_value(); });
-  if (over_tls == addresses.end()) return all;
-  const redis::TlsSettings& tls = *over_tls->server.tls;
-  const std::pair<const char*, const std::string&> texts[] = {{"RLOCK_TLS_CA", tls.ca},
-                                                              {"RLOCK_TLS_CERT", tls.certificate},
-                                                              {"RLOCK_TLS_KEY", tls.key},
-                                                              {"RLOCK_TLS_SERVER_NAME", tls.server_name}};
-  for (const auto& [variable, text] : texts) {
-    if (!text.empty()) set(variable, text);
-  }
-  set("RLOCK_TLS_INSECURE", tls.insecure ? "true" : "false");
+  if (over_tls != addresses.end()) add_tls_variables(set, *over_tls->server.tls);
   return all;
 }
 

@@ -58,6 +58,19 @@ struct DueHold {
   std::string owner, ended;
 };
 
+constexpr const char* kDueFields[] = {"since", "token", "history", "host", "pid", "user", "command", "reason", "slots"};
+
+// `reply`: to HMGET of kDueFields.
+std::optional<PastHold> expired_hold(const DueHold& due, const Result<Reply>& reply) {
+  std::map<std::string, std::string> known = {{"outcome", "gone"}, {"end", "expired"}, {"owner", due.owner}};
+  for (std::size_t i = 0; reply && i < std::size(kDueFields); ++i) known[kDueFields[i]] = reply->at(i).as_text();
+  known["kind"] = known["history"];
+  auto hold = read_entry(due.name, due.ended, known);
+  const auto since = whole_number(known["since"]);
+  if (hold && since && *since >= 0 && *since <= hold->ended.count()) hold->held = hold->ended - milliseconds(*since);
+  return hold;
+}
+
 // The holds of these locks that need an entry and have none yet, because their lease has ended (lua/07_memory.lua), as
 // the next grant will record them. Up to a hundred for each lock, newest first. Ignores locks that cannot be read.
 Result<Past> read_due(const Reading& on, const std::set<LockName>& names) {
@@ -77,21 +90,14 @@ Result<Past> read_due(const Reading& on, const std::set<LockName>& names) {
     }
     return within_list_limits(size, on.end);
   }));
-  static constexpr const char* kFields[] = {"since", "token",   "history", "host", "pid",
-                                            "user",  "command", "reason",  "slots"};
   const auto fields_of = [](const DueHold& one) {
     Command command = {"HMGET", one.name.entry_key(one.owner)};
-    command.insert(command.end(), std::begin(kFields), std::end(kFields));
+    command.insert(command.end(), std::begin(kDueFields), std::end(kDueFields));
     return command;
   };
   RLOCK_TRY(ask_for_each(on, due, fields_of, [&](const DueHold& one, const Result<Reply>& reply) -> Result<void> {
-    std::map<std::string, std::string> known = {{"outcome", "gone"}, {"end", "expired"}, {"owner", one.owner}};
-    for (std::size_t i = 0; reply && i < std::size(kFields); ++i) known[kFields[i]] = reply->at(i).as_text();
-    known["kind"] = known["history"];
-    auto hold = read_entry(one.name, one.ended, known);
+    auto hold = expired_hold(one, reply);
     if (!hold) return {};
-    const auto since = whole_number(known["since"]);
-    if (since && *since >= 0 && *since <= hold->ended.count()) hold->held = hold->ended - milliseconds(*since);
     size += size_of(*hold);
     holds.push_back(*std::move(hold));
     return within_list_limits(size, on.end);

@@ -112,21 +112,33 @@ std::string LocalServer::version_of(const std::string& program) {
   return at == std::string::npos ? "" : said.substr(at + 3, said.find_first_of(" \n", at + 3) - at - 3);
 }
 
-Result<std::string> LocalServer::program() {
-  std::string installed = find_program("redis-server", ".");
-  if (installed.empty()) installed = find_program("valkey-server", ".");
+namespace {
+
+// The server that came with this program; "" if none did. Errors: others could change it.
+Result<std::string> carried_server() {
   std::error_code none;
   const auto own = std::filesystem::read_symlink("/proc/self/exe", none).parent_path();
   const std::string ours = own.parent_path() / "libexec/rlock/redis-server";
   struct stat info{};
   // Not a link, which could lead to something else that is trusted.
-  if (!own.empty() && lstat(ours.c_str(), &info) == 0 && S_ISREG(info.st_mode)) {
-    const auto safe = only_ours_to_lead_to(ours), trusted = safe ? only_ours_to_change(info, ours) : safe;
-    if (installed.empty()) return trusted ? Result<std::string>(ours) : std::unexpected(trusted.error());
-    if (trusted && strverscmp(version_of(installed).c_str(), version_of(ours).c_str()) < 0) return ours;
+  if (own.empty() || lstat(ours.c_str(), &info) != 0 || !S_ISREG(info.st_mode)) return "";
+  RLOCK_TRY(only_ours_to_lead_to(ours));
+  RLOCK_TRY(only_ours_to_change(info, ours));
+  return ours;
+}
+
+}  // namespace
+
+Result<std::string> LocalServer::program() {
+  std::string installed = find_program("redis-server", ".");
+  if (installed.empty()) installed = find_program("valkey-server", ".");
+  const auto ours = carried_server();
+  const bool carried = ours && !ours->empty();
+  if (installed.empty()) {
+    if (carried || !ours) return ours;
+    return fail(Error::Code::unavailable, "no redis-server or valkey-server in PATH; install the package redis-server");
   }
-  if (!installed.empty()) return installed;
-  return fail(Error::Code::unavailable, "no redis-server or valkey-server in PATH; install the package redis-server");
+  return carried && strverscmp(version_of(installed).c_str(), version_of(*ours).c_str()) < 0 ? *ours : installed;
 }
 
 Result<std::string> LocalServer::own_folder() {

@@ -85,15 +85,13 @@ Result<SlotMap::Known> SlotMap::read_ranges(const Reply& slots, const Host& aske
     const auto begin = range.at(0).as_number().value_or(-1), end = range.at(1).as_number().value_or(-1);
     const bool is_range = begin >= 0 && begin <= end && end < kSlots;
     if (!is_range || range.elements.size() < 3 || known.nodes.size() > kMostNodes) return unexpected;
-    std::uint16_t master = 0;
-    for (std::size_t i = 2; i < range.elements.size(); ++i) {
-      known.sharded = known.sharded || range.at(i).elements.size() > 3;
-      const auto node = read_node(range.at(i), asked, by_name);
-      if (!node) continue;
-      const auto index = known.index_of(*node);
-      if (i == 2) master = index;
+    const auto nodes = std::span(range.elements).subspan(2);  // the master, then its replicas
+    for (const Reply& each : nodes) {
+      known.sharded |= each.elements.size() > 3;
+      const auto node = read_node(each, asked, by_name);
+      const auto index = node ? known.index_of(*node) : std::uint16_t{0};
+      if (&each == &nodes.front()) std::fill(known.owner.begin() + begin, known.owner.begin() + end + 1, index);
     }
-    std::fill(known.owner.begin() + begin, known.owner.begin() + end + 1, master);
   }
   if (known.nodes.empty()) return fail(Error::Code::unavailable, "no server of the cluster has a slot");
   return known;

@@ -25,7 +25,8 @@ std::string signal_text(int signal) {
 std::string end_text(const PastHold& hold) {
   if (hold.end == "exited") return hold.value ? (*hold.value == 0 ? "ok" : "exit " + std::to_string(*hold.value)) : "?";
   if (hold.end == "signalled") return hold.value ? signal_text(*hold.value) : "signal";
-  constexpr std::pair<std::string_view, const char*> words[] = {{"timed-out", "too long"},
+  constexpr std::pair<std::string_view, const char*> words[] = {{"", "-"},
+                                                                {"timed-out", "too long"},
                                                                 {"hook-failed", "hook failed"},
                                                                 {"not-found", "not found"},
                                                                 {"not-executable", "not executable"}};
@@ -33,7 +34,7 @@ std::string end_text(const PastHold& hold) {
     if (hold.end == end) return text;
   }
   if (hold.end == "stopped") return hold.why.empty() ? "stopped" : "stopped: " + escaped(hold.why, 200);
-  return hold.end.empty() ? "-" : escaped(hold.end, 40);
+  return escaped(hold.end, 40);
 }
 
 // The outcome of the job: "ok", "exit 3", "SIGKILL", "lost: why", "taken away by whom".

@@ -152,9 +152,7 @@ void add_successes(Json& json, const char* key, const lock::Successes& successes
   }
 }
 
-Json to_json(const Status& status) {
-  Json json = {{"name", status.name().text()}, {"state", state_word(status.state)}, {"known", status.known}};
-  add_escaped(json, status.name());
+void add_kind(Json& json, const Status& status) {
   if (status.state == Status::State::other_kind) {
     const lock::OtherKind& other = status.other_kind;
     json["other_kind"] = "a " + other.what;
@@ -168,6 +166,12 @@ Json to_json(const Status& status) {
     json["slots_taken"] = status.taken;
     if (!status.resources.empty()) json["resources"] = status.resources;
   }
+}
+
+Json to_json(const Status& status) {
+  Json json = {{"name", status.name().text()}, {"state", state_word(status.state)}, {"known", status.known}};
+  add_escaped(json, status.name());
+  add_kind(json, status);
   if (!status.token.empty()) json["token"] = status.token;
   add_holders(json, status);
   json["waiting"] = status.waiting;

@@ -78,6 +78,15 @@ std::string label_of(Samples& samples, const lock::LockName& name) {
   return label;
 }
 
+// None if no holder renews.
+std::optional<milliseconds> longest_overdue(const lock::Status& status) {
+  std::optional<milliseconds> longest;
+  for (const lock::HolderView& each : status.holders) {
+    if (each.renewed_ago) longest = std::max(longest.value_or(0ms), each.overdue);
+  }
+  return longest;
+}
+
 void add_state(Samples& samples, const lock::Status& status) {
   const std::string label = label_of(samples, status.name());
   const auto set = [&](std::string_view metric, double value) { samples.at(metric)[label] = value; };
@@ -95,11 +104,7 @@ void add_state(Samples& samples, const lock::Status& status) {
   if (holder && holder->held_for) set("rlock_held_seconds", seconds(*holder->held_for));
   const auto forecast = lock::forecast(status);
   if (forecast && forecast->wait) set("rlock_expected_wait_seconds", seconds(*forecast->wait));
-  for (const lock::HolderView& each : status.holders) {
-    if (!each.renewed_ago) continue;
-    double& overdue = samples.at("rlock_overdue_seconds")[label];
-    overdue = std::max(overdue, seconds(each.overdue));
-  }
+  if (const auto overdue = longest_overdue(status)) set("rlock_overdue_seconds", seconds(*overdue));
 }
 
 void add_past(Samples& samples, const lock::PastHold& hold) {
