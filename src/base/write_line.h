@@ -26,8 +26,8 @@ bool write_line(int fd, std::string_view line, milliseconds patience = 100ms);
 // could not be written. May be called by several threads. Allocates no memory.
 bool write_line_anywhere(int fd, std::string_view line, milliseconds patience = 100ms);
 
-// Waits for these processes, but no longer than two seconds: whoever reads a file when a program has ended expects all
-// that the program had to say. To be called last.
+// Waits for these processes, at most two seconds in all: when a program has ended, everyone expects its messages to be
+// in their file. To be called last.
 void wait_for_file_writers();
 
 // The processes that write now or wait for their turn, for standard error and then for other files; 0: none. They are

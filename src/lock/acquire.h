@@ -75,7 +75,7 @@ using OnHeld = std::function<Result<void>(const Held&)>;
 
 // Takes the lock, and waits if it is held.
 //
-// docs/architecture.md, section 5, says how a waiter hears of a release, and when it looks by itself. A user without
+// docs/architecture.md, The queue, says how a waiter hears of a release, and when it looks by itself. A user without
 // the right to listen cannot join the queue, and looks every five seconds.
 //
 // A program that has taken a string with SET NX publishes nothing. While it holds the lock, the first waiter asks for

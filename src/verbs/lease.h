@@ -3,7 +3,7 @@
 //
 // Let s be the time just before the last successful acquire or renewal was sent. Everything must have been killed at
 //     s + lease · 0.99 - 500 ms - 1 s
-// docs/architecture.md, section 2, says why. This is Redlock's validity time (Redis documentation, "Distributed Locks
+// docs/proof.md, The timing proof, says why. This is Redlock's validity time (Redis documentation, "Distributed Locks
 // with Redis") with its drift spelled out.
 #pragma once
 

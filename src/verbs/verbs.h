@@ -5,7 +5,7 @@
 //
 // For both:
 // - A hold counts from *s*, just before the first request that may have granted or renewed it was sent, no matter how
-//   often and to which server it was sent (docs/architecture.md, section 2). The oldest *s* of several holds counts.
+//   often and to which server it was sent (docs/proof.md, The timing proof). The oldest *s* of several holds counts.
 // - Every verb can be sent twice without harm, and is sent again if a reply is lost, except for the renewal of holds.
 //   After an error with maybe_executed, it may have taken effect.
 // - Errors: those of redis::Client; protocol with maybe_executed if a reply is malformed.

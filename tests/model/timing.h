@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The arithmetic of leases (src/verbs/lease.cc, src/run/watchdog.h) against the proof in docs/architecture.md, section
-// 2, with its own figures.
+// The arithmetic of leases (src/verbs/lease.cc, src/run/watchdog.h) against the proof in docs/proof.md, with its
+// own figures.
 #pragma once
 
 #include "search.h"

@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 """direct.py: a client that speaks rlock's scripts itself, because a section through the program costs a few processes, and
-this one a few messages. It obeys the rules of docs/architecture.md, section 2: its deadline counts from before it sent
+this one a few messages. It obeys the rules of docs/proof.md, The timing proof: its deadline counts from before it sent
 the last request that succeeded, and a section is over when the clock has been seen beyond it.
 
 Its only argument is a JSON object:

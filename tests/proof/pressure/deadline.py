@@ -2,7 +2,7 @@
 """deadline.py [--rlock PROGRAM] [--rounds N] [--lease SECONDS] [--fifo]
 
 How long after its deadline does a tree execute its last instruction if the guards get neither memory nor processors?
-docs/architecture.md, section 2, allows one second: K.
+docs/proof.md, The timing proof, allows one second: K.
 
 A job of six processes that ignore SIGTERM runs under a lock that is not renewed, as in bench/deadline, whose parts this
 uses. Until the deadline,
