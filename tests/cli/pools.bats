@@ -86,10 +86,11 @@ few_rights() {
   assert_says '1 of 3 slots taken'
   touch end-b
   ends b 0
-  # The keeper of acquire --for-pid, too: nobody else removes them, even when their lease has ended.
+  # The keeper of acquire --for-pid, too: nothing else removes them.
   sleep 600 3>&- &
   jobs+=("$!")
   rlock acquire --slots 3 --take 3 --for-pid $! --lease 6s x
+  redis srv pexpire '{x}:timeout' 600000
   lose_one
   given_back() { [[ $(redis srv zcard '{x}:timeout') == 0 ]]; }
   wait_until given_back
