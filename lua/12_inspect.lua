@@ -5,8 +5,8 @@
 -- Reply lock           ttl: milliseconds until it may be available; -1: unknown, -2: it is
 --                      now: the server's clock, milliseconds since 1970; token: the last one granted, absent if unknown
 --                      number: of holders; holders: the first hundred, as in describe(): owner, mode, holds, left, said
---                      waiting: the length of the queue; waiters: the first hundred in order: id, since (ms), want, about, and
---                      listening: 1 if somebody listens on its channel; an empty map for an unknown waiter
+--                      waiting: the length of the queue; waiters: the first hundred in order: since (ms), want,
+--                      about; an empty map for an unknown waiter
 --                      strangers: the first hundred in the queue of another program, RFairLock
 --                      listening: how many clients listen for a release, not counting rlock's first waiter
 --                      of a semaphore also slots: their number; taken: how many are taken, by any program; names: of all
@@ -23,11 +23,7 @@ if verb == 'inspect' then
   local ids, first_ones = peek('zrange', queue, 0, 99) or {}, {}
   for i, id in ipairs(ids) do
     local waiter = record_of(id)
-    first_ones[i] = {}
-    if waiter and #id <= 512 then
-      local heard = redis.pcall('pubsub', request.sharded and 'shardnumsub' or 'numsub', grants .. id)[2]
-      first_ones[i] = {id = id, since = waiter.since, want = waiter.want, about = waiter.about, listening = heard ~= 0 and 1 or nil}
-    end
+    first_ones[i] = waiter and {since = waiter.since, want = waiter.want, about = waiter.about} or {}
   end
   local others = {}
   for _, id in ipairs(strangers(100)) do

@@ -29,8 +29,7 @@ class AwaitedLock {
         wait_{policy.limit ? BootClock::now() + *policy.limit : TimePoint::max(), policy.interrupt} {}
 
   // Must be called whenever the lock was found held. Returns why the wait can never end, and what to do instead: the
-  // holder is an `rlock run` above this process, or what RLOCK_OWNER names. "": it may end, or is to go on (--deadlock
-  // wait, after a warning).
+  // holder is an `rlock run` above this process, or what RLOCK_OWNER names. "": it may end.
   std::string look(const lock::Held& found) {
     if (found.holders == 0 && !found.back) return "";
     if (!found.expires_in && !std::exchange(warned_, true)) {
@@ -38,10 +37,7 @@ class AwaitedLock {
                    ": the lock never expires, so it is only free after its holder releases it");
     }
     if (policy_.limit == 0ms) return "";
-    if (const std::string why = own_hold(found); !why.empty()) {
-      if (!request_.holder.stays) return "deadlock: " + why;
-      log::warning(request_.name.display() + ": " + why);
-    }
+    if (std::string why = own_hold(found); !why.empty()) return why;
     note(found);
     say_what_is_due();
     if (options_.supersede) ask_to_stop();
@@ -256,7 +252,7 @@ Error other_kind(lock::Servers& servers, const lock::AcquireRequest& request, co
                                        advice_for(layout, request.mode.kind == lock::Mode::Kind::set)};
 }
 
-// The epoch guard holds everybody back, so nobody does the work; or it is a deadlock, which is a mistake.
+// The epoch guard holds everybody back, so nobody does the work; or it waits for its own hold, which is a mistake.
 bool is_trouble(const lock::Acquired& refusal) {
   const auto* held = std::get_if<lock::Held>(&refusal);
   return (held && held->back && !held->holder) || std::holds_alternative<lock::Endless>(refusal);
@@ -291,9 +287,7 @@ Result<void> refused(lock::Servers& servers, const LockingOptions& options, cons
             return report(std::to_string(full.number) + " are already waiting, which is the limit of --max-queue");
           },
           [&](const lock::Replaced& replaced) { return report("replaced in the queue by " + replaced.text); },
-          [&](const lock::Endless& endless) {
-            return report(endless.why + (endless.deadlock ? "; giving up, because you began to wait last" : ""));
-          },
+          [&](const lock::Endless& endless) { return report(endless.text); },
           [&](const lock::AskedFor& asked) {
             return report("asked by " + asked.text + " to give it up while waiting for other locks");
           },
@@ -340,7 +334,6 @@ Result<void> check_for_quorum(const lock::Mode& mode, const lock::WaitPolicy& po
       {policy.replicas > 0, "--wait-replicas: the other servers of the quorum do what replicas would do"},
       {policy.on_disk, "--wait-aof: the other servers of the quorum do what a disk would do"},
       {policy.queueing.most.has_value(), "--max-queue: there is no queue"},
-      {policy.ends_deadlocks, "--deadlock end: there is no queue that shows who waits for whom"},
       {policy.queueing.replace, "--replace-waiting: there is no queue"},
       {policy.queueing.priority != 0, "--priority: there is no queue"}};
   for (const auto& [given, why] : refused) {
@@ -389,7 +382,6 @@ lock::WaitPolicy policy_for(const LockingOptions& options, const Wanted& wanted)
   policy.exchange = options.timeout;
   policy.interrupt = wanted.interrupt;
   policy.renew_every = wanted.renew_every;
-  policy.ends_deadlocks = !options.stay_in_deadlock.value_or(true);
   policy.at_front = wanted.at_front;
   if (options.supersede) policy.longest_look = 500ms;  // to ask the holders again
   return policy;
@@ -406,8 +398,6 @@ std::vector<lock::AcquireRequest> requests_for(const LockingOptions& options, co
                         .lease = wanted.lease,
                         .holder = wanted.holder,
                         .once = wanted.once});
-    requests.back().holder.within = held;
-    requests.back().holder.stays = options.stay_in_deadlock.value_or(false);
   }
   return requests;
 }

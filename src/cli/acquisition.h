@@ -30,8 +30,8 @@ Result<void> find_kind(lock::Servers& servers, const lock::OwnerId& owner, Locki
 Result<lock::Taken> acquire_and_report(lock::Servers& servers, const LockingOptions& options, const Wanted& wanted,
                                        const Events& events);
 
-// The exit status after a refusal: that of -E, unless it is a deadlock, or the epoch guard, because then nobody does
-// the work. Such refusals are reported even with -E 0.
+// The exit status after a refusal: that of -E, unless the job would wait for its own hold, or the epoch guard holds it
+// back, because then nobody does the work. Such refusals are reported even with -E 0.
 int status_of(const lock::Acquired& refusal, int conflict_status);
 
 }  // namespace rlock::cli

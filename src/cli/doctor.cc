@@ -111,9 +111,6 @@ Result<std::vector<Check>> examine(lock::Servers& servers, std::size_t i, const 
     all.push_back(check_slots(static_cast<int>(parts.size()), client.slots_without_server()));
     std::ranges::copy(examine_parts(parts, prefix, exchange), std::back_inserter(all));
   }
-  // Users without the right to look at all keys cannot have this checked.
-  const auto deadlocks = lock::find_deadlocks(client, exchange, Until{}.at_most(2 * exchange));
-  if (deadlocks) all.push_back(check_deadlocks(*deadlocks));
   const lock::HolderInfo self = describe_self("rlock doctor");
   for (const lock::Tried& tried : RLOCK_TRY(lock::try_rights(client, prefix, self, exchange))) {
     all.push_back(check_of(tried, prefix.empty()));

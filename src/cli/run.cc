@@ -220,7 +220,7 @@ Result<Ending> run_under_lock(RunOptions& options, const run::Inherited& inherit
   }
   if (holds.empty()) {
     const auto* endless = std::get_if<lock::Endless>(&taken.refusal);
-    return Ending{"not-acquired", status_of(taken.refusal, options.conflict_status), 0, endless ? endless->why : ""};
+    return Ending{"not-acquired", status_of(taken.refusal, options.conflict_status), 0, endless ? endless->text : ""};
   }
   const auto waited = std::chrono::duration_cast<milliseconds>(BootClock::now() - begun);
   for (const lock::Hold& hold : holds) events.acquired(hold, waited);

@@ -185,14 +185,6 @@ microseconds step_between(std::span<const ClockReading> readings) {
 
 }  // namespace
 
-Check check_deadlocks(const std::vector<lock::Deadlock>& found) {
-  constexpr std::string_view name = "deadlocks";
-  if (found.empty()) return {Verdict::ok, name, "no jobs wait for each other", ""};
-  const std::string more = found.size() > 1 ? " (and " + std::to_string(found.size() - 1) + " more)" : "";
-  return {Verdict::warn, name, found.front().text() + more,
-          "have all jobs take locks in the same order, or name them in one rlock run"};
-}
-
 Check check_epoch(const Result<std::optional<lock::Epoch>>& epoch, bool guarded) {
   constexpr std::string_view name = "epoch";
   constexpr std::string_view accept =

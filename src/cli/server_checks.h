@@ -2,7 +2,6 @@
 // Evaluates facts about a server that cli/doctor.cc has collected.
 #pragma once
 
-#include "lock/deadlock.h"
 #include "lock/epoch.h"
 #include "redis/server_info.h"
 #include "redis/tls.h"
@@ -39,8 +38,6 @@ Check check_epoch(const Result<std::optional<lock::Epoch>>& epoch, bool guarded)
 
 // The same for a server that does not say which life of its data it is in.
 Check check_lives(bool guarded);
-
-Check check_deadlocks(const std::vector<lock::Deadlock>& found);
 
 // REQUIRES: at least one reading.
 Check check_round_trip(std::span<const redis::ClockReading> readings);

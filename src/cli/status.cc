@@ -23,7 +23,6 @@ struct Question {
   bool if_known = false;              // look up whether the names have ever been used
   milliseconds exchange{};
   bool epochs = false;     // ask for the epochs of the servers, too
-  bool deadlocks = false;  // and look at locks around, for jobs that wait for each other
   bool successes = false;  // and for what is remembered of jobs that run once, of named locks
 };
 
@@ -78,8 +77,6 @@ Result<std::vector<lock::Status>> look(lock::Servers& servers, const Question& q
     if (question.successes) add_successes(all.back(), servers, question.exchange);
     if (question.if_known) all.back().known = lock::is_known(servers, all.back(), end);
   }
-  if (question.deadlocks)
-    lock::mark_deadlocks(all, lock::looking_with(*servers.operator->(), until.at_most(question.exchange)));
   if (question.epochs) add_epochs(all, servers, question.exchange, until);
   return all;
 }
@@ -337,7 +334,7 @@ std::string essence(const std::vector<lock::Status>& all) {
     text += "\n";
     for (const lock::WaiterView& one : status.queue) text += one.who.host + " " + std::to_string(one.who.pid) + "\n";
     for (const std::string& id : status.fair_queue) text += id + "\n";
-    text += std::to_string(status.listening) + "\n" + status.deadlock + "\n";
+    text += std::to_string(status.listening) + "\n";
   }
   return text;
 }
@@ -425,7 +422,6 @@ Question question_of(const StatusOptions& options) {
           .if_known = for_people(options) || json,
           .exchange = options.timeout,
           .epochs = json || alone || (for_people(options) && options.watch),
-          .deadlocks = options.output != Output::names && options.output != Output::is_held,
           .successes = json || alone || options.output == Output::prometheus};
 }
 
@@ -497,8 +493,7 @@ Result<int> execute(HistoryOptions& options) {
       return kDone;
     }
     case HistoryOptions::Output::html: {
-      const Question question{
-          .names = options.names, .strings = options.like != nullptr, .exchange = options.timeout, .deadlocks = true};
+      const Question question{.names = options.names, .strings = options.like != nullptr, .exchange = options.timeout};
       return write_page(servers, question, query,
                         {.file = options.html, .zone = options.local ? Zone::local : Zone::utc, .only_history = true});
     }

@@ -23,7 +23,6 @@ struct WaitPolicy {
   milliseconds renew_every{};        // for locks that are held while waiting for the others
   int replicas = 0;                  // a grant counts only once this many replicas of the server have it
   bool on_disk = false;              // and once it is on their disks and the server's
-  bool ends_deadlocks = false;       // the user has said that this waiter gives up in a deadlock, as it does anyway
   AtFront at_front;                  // may be empty
   // Called between two looks at a held lock; must be quick. Returns when to call it again. Its error ends the wait.
   std::function<Result<TimePoint>()> meanwhile;
@@ -53,9 +52,8 @@ struct Taken {
 // One server: takes them one after another, waits for those that are held (see acquire_or_wait), and renews what it has
 // every WaitPolicy::renew_every. They share one time limit. If one is not granted, or the call ends with an error, the
 // others are released. If one is lost while waiting for another, all are given back, and it starts again; if another
-// process asks for one (see ask_to_stop), or this is the job that has to give up in a deadlock (lock/deadlock.h), it is
-// over. Programs that take locks in the same order never wait in a circle (Havender 1968, "Avoiding deadlock in
-// multitasking systems"), so the requests must be in the order of their names.
+// process asks for one (see ask_to_stop), it is over. Programs that take locks in the same order never wait in a circle
+// (Havender 1968, "Avoiding deadlock in multitasking systems"), so the requests must be in the order of their names.
 //
 // A quorum: asks for all names, one after another. If a majority does not grant one of them within the validity of the
 // first, all are given back on all servers, even on those that have not answered. Another attempt under a new owner id

@@ -7,7 +7,6 @@
 #include <atomic>
 
 #include "base/log.h"
-#include "lock/listing.h"
 #include "lock/waiter_life.h"
 
 namespace rlock::lock {
@@ -16,54 +15,6 @@ namespace {
 constexpr milliseconds kPause = 100ms;
 // A healthy replica has it within a round trip; disks are written once a second (appendfsync everysec).
 constexpr milliseconds kAcknowledgement = 1500ms;
-
-// Looks for a deadlock (lock/deadlock.h) on behalf of one waiter that holds other locks: a second after it found its
-// lock held, and then every few seconds, even if the waiter is far back in the queue and seldom looks at its lock. Only
-// a deadlock that is still there a second later counts. Warns of it once, unless this waiter is to give up.
-class DeadlockWatch {
- public:
-  // REQUIRES: both outlive this object.
-  DeadlockWatch(Verbs& verbs, const AcquireRequest& request) : verbs_(verbs), request_(request) {}
-
-  // Looks if that is due. Returns when that is due next.
-  TimePoint look_if_due(const Until& until) {
-    if (BootClock::now() < due_) return due_;
-    const auto look = looking_with(verbs_, until.at_most(kLongest));
-    const auto found = deadlock_of(request_.owner.text(), request_.holder.within, look);
-    if (!found) log::debug(request_.name.display() + ": no deadlock");
-    const std::string essence = found ? found->essence : "";
-    const bool again = essence == std::exchange(seen_, essence);
-    due_ = BootClock::now() + (found && !again ? kAgain : kNext);
-    if (found && again) judge(*found);
-    return due_;
-  }
-  // Who waits for whom, for people, if this waiter has to give up.
-  const std::optional<std::string>& verdict() const { return verdict_; }
-
- private:
-  static constexpr milliseconds kFirst = 1s, kNext = 5s, kAgain = 1s;
-  static constexpr milliseconds kLongest = 1s;  // for one search, because the waiter hears nothing meanwhile
-
-  void judge(const Deadlock& deadlock) {
-    const Deadlock::Member* youngest = deadlock.youngest();
-    const std::string text = "deadlock: " + deadlock.text(request_.owner.text());
-    if (youngest && youngest->id == request_.owner.text() && !request_.holder.stays) {
-      verdict_ = text;
-      return;
-    }
-    if (std::exchange(told_, seen_) == seen_) return;
-    log::warning(request_.name.display() + ": " + text +
-                 (youngest ? "; pid " + std::to_string(youngest->who.pid) + " on " + escaped(youngest->who.host, 80) +
-                                 " gives up, because it is the youngest"
-                           : "; none of them gives up"));
-  }
-
-  Verbs& verbs_;
-  const AcquireRequest& request_;
-  TimePoint due_ = BootClock::now() + kFirst;
-  std::string seen_, told_;  // their essence
-  std::optional<std::string> verdict_;
-};
 
 class Acquisition {
  public:
@@ -119,17 +70,6 @@ class Acquisition {
       const auto asked = asked_to_stop(message, holds_);
       return asked ? gives_up(asked->which, AskedFor{asked->by}) : Result<void>();
     };
-    AncestorLocks& within = request.holder.within;
-    for (const Hold& hold : holds_) within = within.with(hold.name(), hold.owner);
-    std::optional<DeadlockWatch> watch;
-    if (!within.locks().empty()) {
-      policy.meanwhile = [&]() -> Result<TimePoint> {
-        if (!watch) watch.emplace(verbs_, request);
-        const TimePoint next = watch->look_if_due(policy_.next());
-        if (watch->verdict()) RLOCK_TRY(gives_up(index, Endless{*watch->verdict(), true}));
-        return policy_.meanwhile ? std::min(next, RLOCK_TRY(policy_.meanwhile())) : next;
-      };
-    }
     return acquire_or_wait(verbs_, client_, request, policy, [&](const Held& found) -> Result<void> {
       if (std::string why = on_held_(index, found); !why.empty()) return gives_up(index, Endless{why});
       waited_ = true;

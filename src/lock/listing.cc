@@ -53,7 +53,6 @@ Result<void> find_names(const Reading& on, std::span<const Companion> companions
 std::size_t size_of(const HolderInfo& who) {
   std::size_t size = 0;
   for (const auto& [name, text] : lua::kSelfTexts) size += heap_of(who.*text);
-  for (const auto& [owner, name] : who.within.locks()) size += size_of(name) + sizeof owner + heap_of(owner.text());
   return size;
 }
 
@@ -283,21 +282,6 @@ bool is_known(Servers& servers, const Status& status, const Until& until) {
       [&](redis::Client& client, const Until& end) -> Result<bool> { return has_keys(client, status.name(), end); },
       kLookLimit, until);
   return std::ranges::any_of(given, [](const auto& answer) { return answer.value_or(true); });
-}
-
-LookAt looking_with(Verbs& verbs, const Until& until) {
-  return [&verbs, until](const LockName& name) -> std::optional<Status> {
-    if (until.over()) return {};
-    auto found = verbs.inspect(name, until);
-    return found ? std::optional(*std::move(found)) : std::nullopt;
-  };
-}
-
-Result<std::vector<Deadlock>> find_deadlocks(redis::Client& client, milliseconds exchange, const Until& until) {
-  ByScripts verbs(client);
-  std::vector<Status> locks = RLOCK_TRY(inspect_one_server(client, exchange, until)).locks;
-  add_held_by_waiters(locks, looking_with(verbs, until));
-  return deadlocks_in(locks);
 }
 
 }  // namespace rlock::lock

@@ -3,7 +3,6 @@
 // that were used before from mistyped ones.
 #pragma once
 
-#include "lock/deadlock.h"
 #include "lock/servers.h"
 
 namespace rlock::lock {
@@ -85,12 +84,5 @@ Result<void> within_list_limits(std::size_t size, const Until& end);
 
 // The user has no right to the key: SCAN also finds keys of other teams.
 bool is_of_others(const Error& error);
-
-// For the functions that look at further locks. Leaves out those that cannot be looked at, and after the end of `until`
-// all. REQUIRES: `verbs` outlives the result.
-LookAt looking_with(Verbs& verbs, const Until& until);
-
-// The deadlocks among all waiters of a server. Looks at every key. Errors: those of inspect_one_server.
-Result<std::vector<Deadlock>> find_deadlocks(redis::Client& client, milliseconds exchange, const Until& until);
 
 }  // namespace rlock::lock

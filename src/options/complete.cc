@@ -37,7 +37,7 @@ std::unexpected<Error> name_is_missing(const Parsed& parsed) {
                std::string(parsed.subcommand->synopsis));
 }
 
-// Sorted, so that jobs that take several locks cannot deadlock.
+// Sorted, so that jobs that take several locks never wait for each other.
 Result<std::vector<lock::LockName>> sorted_names(const Parsed& parsed) {
   auto all = RLOCK_TRY(names_in(parsed));
   if (all.empty()) return name_is_missing(parsed);

@@ -110,8 +110,6 @@ constexpr auto kWaiting = part<LockingOptions, Group::waiting>({
      "take the place of the last waiter that gave this option; that one exits with 75", kSetting},
     {"--supersede", "", into<flag, &LockingOptions::supersede>, "ask the holder to stop, and wait for the release",
      kSetting},
-    {"--deadlock", "end|wait", into<choice<"end|wait">, &LockingOptions::stay_in_deadlock>,
-     "if jobs wait for each other, have the youngest exit with 75, or let this one go on waiting", kSetting, "end"},
     {"--wait-replicas", "N",
      into<number<0, 100, "a number of replicas">, &LockingOptions::wait, &lock::WaitPolicy::replicas>,
      "have N replicas acknowledge the lock, or give it back and try again", kSetting, 0},

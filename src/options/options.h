@@ -91,7 +91,6 @@ struct LockingOptions : NamingOptions {
   lock::HolderInfo self;  // the same
   int conflict_status = kNotAcquired;
   bool supersede = false;                  // ask the holder to stop
-  std::optional<bool> stay_in_deadlock;    // none: no
   bool eviction = false;                   // accept a server that may evict locks
   bool shared = false, exclusive = false;  // complete() sets mode.kind from these
   std::optional<bool> by_set;              // --protocol set

@@ -60,9 +60,6 @@ Json to_json(const lock::WaiterView& waiter) {
   if (!waiter.mode.empty()) json["mode"] = waiter.mode;
   if (waiter.taken > 1) json["slots_wanted"] = waiter.taken;
   json["waiting_for_ms"] = waiter.for_so_long.count();
-  for (const auto& [owner, name] : waiter.who.within.locks()) {
-    json["holds"].push_back({{"name", name.text()}, {"owner", owner.text()}});
-  }
   return json;
 }
 
@@ -179,7 +176,6 @@ Json to_json(const Status& status) {
   if (!status.fair_queue.empty()) json["fair_queue"] = status.fair_queue;
   if (status.listening > 0) json["listening"] = status.listening;
   add_forecast(json, forecast(status));
-  if (!status.deadlock.empty()) json["deadlock"] = status.deadlock;
   if (const auto& successes = status.successes) {
     add_successes(json, "successes", *successes, successes->known);
     add_successes(json, "failures", *successes, successes->failed);

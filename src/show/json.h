@@ -63,7 +63,7 @@ struct Ending {
   std::string_view result;  // a word from the man page
   int status = 0;           // as the shell sees it
   int signal = 0;           // the signal that rlock dies of; 0: none
-  std::string why{};        // not-acquired: the deadlock, if that was the reason
+  std::string why{};        // not-acquired: that it would wait for its own hold, if so
 };
 
 // Writes a line of JSON for each event of a job to --status-fd. The man page describes the fields.

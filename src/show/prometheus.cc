@@ -21,7 +21,6 @@ constexpr Metric kMetrics[] = {
     {"rlock_waiters", "gauge", "name", "How many are waiting for the lock."},
     {"rlock_expected_wait_seconds", "gauge", "name",
      "How long a job that asks for the lock now will probably wait, judging by the last jobs."},
-    {"rlock_deadlock", "gauge", "name", "1 if jobs that hold or wait for the lock wait for each other, else 0."},
     {"rlock_last_status", "gauge", "name", "The exit status of the last recorded job."},
     {"rlock_last_duration_seconds", "gauge", "name", "How long that job held the lock."},
     {"rlock_last_end_timestamp_seconds", "gauge", "name", "When that hold ended."},
@@ -90,7 +89,6 @@ std::optional<milliseconds> longest_overdue(const lock::Status& status) {
 void add_state(Samples& samples, const lock::Status& status) {
   const std::string label = label_of(samples, status.name());
   const auto set = [&](std::string_view metric, double value) { samples.at(metric)[label] = value; };
-  set("rlock_deadlock", status.deadlock.empty() ? 0 : 1);
   set("rlock_held", status.state == lock::Status::State::held ? 1 : 0);
   set("rlock_waiters", static_cast<double>(status.waiting));
   if (status.successes && !status.successes->known.empty()) {

@@ -40,8 +40,7 @@ bool is_overdue(const Status& status) {
 
 // "held for reading", "2 of 3 slots taken, overdue"
 std::string state_text(const Status& status) {
-  return plain_state_text(status) + (is_kept(status) ? ", job ended" : "") + (is_overdue(status) ? ", overdue" : "") +
-         (status.deadlock.empty() ? "" : ", deadlock");
+  return plain_state_text(status) + (is_kept(status) ? ", job ended" : "") + (is_overdue(status) ? ", overdue" : "");
 }
 
 std::string in_front(std::string_view what, const std::string& text) {
@@ -154,7 +153,6 @@ void add_waiting(Lines& lines, const Status& status) {
                              : waiter.mode == "read" ? ", to read"
                                                      : ", to write";
     lines.add("waiting", std::to_string(++place) + ". " + described(waiter.who, waiter.for_so_long) + mode +
-                             in_front(", holds ", waiter.who.within.display_without(status.name())) +
                              in_front(": ", remarks_of(waiter.who, 200)));
   }
   if (status.waiting > place) lines.add("waiting", "and " + std::to_string(status.waiting - place) + " more");
@@ -207,7 +205,7 @@ void add_servers(Lines& lines, const Status& status) {
 Style style_of(const Status& status) {
   switch (status.state) {
     case Status::State::free: return status.known ? Style::good : Style::bad;
-    case Status::State::held: return is_overdue(status) || !status.deadlock.empty() ? Style::bad : Style::busy;
+    case Status::State::held: return is_overdue(status) ? Style::bad : Style::busy;
     case Status::State::contested:
     case Status::State::other_kind: break;
   }
@@ -330,7 +328,6 @@ std::string status_in_full(const Status& status, const Screen& screen, bool in_d
   add_token(lines, status, only);
   add_waiting(lines, status);
   if (const auto forecast = lock::forecast(status)) lines.add("forecast", forecast_text(*forecast, in_detail));
-  lines.add("deadlock", status.deadlock);
   add_successes(lines, status);
   lines.add("epoch", epoch_text(status.epoch));
   add_servers(lines, status);

@@ -19,10 +19,6 @@ struct HolderInfo : lua::SelfTexts {  // host, user, command, reason: lua/07_mem
   bool ended = false;       // it has ended, and left the lock to expire
   // The lease that the holder extends at each third of it; 0: it does not renew, or this is unknown.
   milliseconds renewal{};
-  // Of a waiter: the locks that it and its ancestors hold, and whether it goes on waiting in a deadlock
-  // (lock/deadlock.h).
-  AncestorLocks within{};
-  bool stays = false;
 };
 
 // One hold of a lock, as long as its lease is renewed.
@@ -159,10 +155,6 @@ struct Held {
   std::optional<HolderView> holder{};  // one of them
 };
 struct Immortal : HolderView {};  // another program's lock never expires, and the user has set no limit to the wait
-struct Endless {                  // the wait would never end: for a hold of our own (lock::OnHeldOf), or in a deadlock
-  std::string why;                // for people: for what, and what to do instead; or who waits for whom
-  bool deadlock = false;          // we are the one that gives up (lock/deadlock.h)
-};
 struct OneNumber {
   long long number = 0;
 };
@@ -173,6 +165,7 @@ struct OneText {
 };
 struct OtherNames : OneText {};  // of its slots, other than Mode::resources
 struct Replaced : OneText {};    // by whom, for people: another waiter, which has taken our place
+struct Endless : OneText {};     // why the wait would never end, and what to do instead, for people (lock::OnHeldOf)
 struct AskedFor : OneText {};    // by whom, for people: a lock that we held while waiting for the next one
 struct NotHeld {};               // by the heir, see AcquireRequest::only_heir
 struct InUse {};                 // a job runs under the heir's hold, or it holds it more than once
@@ -242,9 +235,6 @@ struct WaiterView {
   std::string mode;     // read, write or empty
   long long taken = 1;  // how many slots it wants, of a semaphore
   milliseconds for_so_long{};
-  std::string id{};
-  milliseconds since{};  // server's clock, since 1970
-  bool listens = false;  // otherwise it may be dead
 };
 
 struct Status {
@@ -283,7 +273,6 @@ struct Status {
   std::optional<Epoch> epoch;          // of the only server; none: it has no record, or was not asked for it
   std::optional<Successes> successes;  // what is remembered for jobs that run once; none: not asked for
   bool known = true;                   // false: see is_known in lock/listing.h, if that was asked
-  std::string deadlock;  // who waits for whom, if mark_deadlocks() has found that; "": nobody, or not asked
 
   const LockName& name() const { return lock.name; }
   // The first one; null if nobody holds it.

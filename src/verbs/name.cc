@@ -226,16 +226,8 @@ AncestorLocks AncestorLocks::with(const LockName& name, const OwnerId& owner) co
   return held;
 }
 
-std::string AncestorLocks::text() const { return text_of_inner(std::string::npos); }
-
-std::string AncestorLocks::text_of_inner(std::size_t most) const {
-  std::string text;
-  for (const auto& [owner, name] : std::views::reverse(locks_)) {
-    std::string longer = owner.text() + " " + name.text() + (text.empty() ? "" : "\n") + text;
-    if (longer.size() > most) break;
-    text = std::move(longer);
-  }
-  return text;
+std::string AncestorLocks::text() const {
+  return joined(locks_, "\n", [](const auto& one) { return one.first.text() + " " + one.second.text(); });
 }
 
 }  // namespace rlock::lock

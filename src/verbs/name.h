@@ -171,18 +171,10 @@ class AncestorLocks {
   // With one more lock, for the environment of a child.
   AncestorLocks with(const LockName& name, const OwnerId& owner) const;
 
-  // The most bytes of a waiter's record that list its locks: sixteen with the longest names, or a hundred usual ones.
-  static constexpr std::size_t kLongestText = std::size_t{16} * 576;
-
   std::string text() const;  // for the variable
-  // The same without the outermost ones that do not fit into so many bytes.
-  std::string text_of_inner(std::size_t most) const;
-
-  using Locks = std::vector<std::pair<OwnerId, LockName>>;
-  const Locks& locks() const { return locks_; }
 
  private:
-  Locks locks_;  // the innermost last
+  std::vector<std::pair<OwnerId, LockName>> locks_;  // the innermost last
 };
 
 }  // namespace rlock::lock

@@ -81,10 +81,6 @@ std::vector<std::string> about(const AcquireRequest& request) {
   add(f::pid, std::to_string(holder.pid));
   add(f::control, holder.listens ? "1" : "");
   add(f::renewal, holder.renewal > 0ms ? text_of(holder.renewal) : "");
-  if (request.queueing) {
-    add(f::within, holder.within.text_of_inner(AncestorLocks::kLongestText));
-    add(f::stays, holder.stays ? "1" : "");
-  }
   if (holder.in_history) add(f::history, std::string(noun(request.mode.layout())));
   return words;
 }
@@ -340,9 +336,7 @@ HolderInfo holder_of(const Reply& said) {
   HolderInfo who{.pid = static_cast<long>(number_of(said.value_of(f::pid)).value_or(0)),
                  .listens = !text_at(said, f::control).empty(),
                  .ended = is_set(said, f::kept),
-                 .renewal = moment_of(said.value_of(f::renewal)).value_or(0ms),
-                 .within = AncestorLocks::parse(text_at(said, f::within).substr(0, AncestorLocks::kLongestText)),
-                 .stays = is_set(said, f::stays)};
+                 .renewal = moment_of(said.value_of(f::renewal)).value_or(0ms)};
   for (const auto& [name, text] : lua::kSelfTexts) who.*text = text_at(said, name);
   return who;
 }
@@ -564,17 +558,13 @@ Result<Status> read_inspection(const Reply& reply, const Lock& lock) {
   for (const Reply& id : map.value_of(f::strangers).elements) status.fair_queue.push_back(id.as_text());
   status.listening = count_of(map.value_of(f::listening)).value_or(0);
   for (const Reply& waiter : map.value_of(f::waiters).elements) {
-    const auto since = number_of(waiter.value_of(f::since));
-    const long long began = std::clamp(since.value_or(*now), 0LL, *now);
+    const long long began = std::clamp(number_of(waiter.value_of(f::since)).value_or(*now), 0LL, *now);
     const Reply& want = waiter.value_of(f::want);
     const long long taken = number_of(want.value_of(f::taken)).value_or(1);
     status.queue.push_back({.who = holder_of(waiter.value_of(f::about)),
                             .mode = access_of(text_at(want, f::mode)),
                             .taken = std::clamp(taken, 1LL, static_cast<long long>(kMostTaken)),
-                            .for_so_long = milliseconds(*now - began),
-                            .id = since ? text_at(waiter, f::id) : "",
-                            .since = milliseconds(began),
-                            .listens = is_set(waiter, f::listening)});
+                            .for_so_long = milliseconds(*now - began)});
   }
   if (status.number > 0) status.state = Status::State::held;
   return status;

@@ -134,22 +134,3 @@ channels() { redis "$1" pubsub channels && redis "$1" pubsub shardchannels; }
   [[ $output == ran && -z $stderr ]]
   all_clean
 }
-
-@test "jobs that wait for each other, for locks on different servers: the youngest gives up" {
-  local a b one two
-  a=$(cluster_name c1)
-  b=$(cluster_name c2)
-  nested='until [[ -e "go-$0" ]]; do sleep 0.05; done; "$RLOCK" run "$1" -- true 2>"err-$0"; echo $? >"status-$0"'
-  "$RLOCK" run -q "$a" -- bash -c "$nested" one "$b" 3>&- &
-  one=$!
-  "$RLOCK" run -q "$b" -- bash -c "$nested" two "$a" 3>&- &
-  two=$!
-  wait_until held_on c1 "$a"
-  wait_until held_on c2 "$b"
-  touch go-one
-  wait_until waits_on c2 "$b"
-  touch go-two
-  wait "$one" "$two"
-  [[ $(<status-one) == 0 && $(<status-two) == 75 && $(<err-two) == *"deadlock: you hold $b, and pid "*" holds $a and waits for $b; "* ]]
-  all_clean
-}

@@ -139,7 +139,7 @@ ends() {
   redis srv del a b 'rlock:holder:{a}' 'rlock:holder:{b}'
 }
 
-@test "opposite orders cause no deadlock" {
+@test "jobs that name the same locks in opposite orders never wait for each other" {
   local i
   for i in 1 2 3 4 5 6 7 8; do
     "$RLOCK" run a b -- sh -c 'echo in >>log; sleep 0.01; echo out >>log' 3>&- &

@@ -29,12 +29,14 @@ class ClientTest : public testing::Test {
 
   // Calls, and sends `answer` as soon as the command has come.
   Result<Reply> call(std::string_view answer) {
-    std::jthread peer([&] {
+    std::thread peer([&] {
       char command[64];
       if (wait_for(server.get(), POLLIN, soon()) != WaitEnd::ready) return;
       if (recv(server.get(), command, sizeof command, 0) > 0) send(answer);
     });
-    return client.call({"TIME"}, soon());
+    auto reply = client.call({"TIME"}, soon());
+    peer.join();
+    return reply;
   }
 
   static Until soon() { return Until{}.at_most(10s); }

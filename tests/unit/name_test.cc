@@ -95,16 +95,6 @@ TEST(AncestorLocks, IgnoresNonsense) {
   EXPECT_FALSE(held.owner_of(*LockName::parse("b")));
 }
 
-TEST(AncestorLocks, SixteenWithTheLongestNamesFitIntoARecord) {
-  AncestorLocks held;
-  for (char last = 'a'; last <= 'r'; ++last) {
-    held = held.with(*LockName::parse(std::string(511, 'x') + last), OwnerId::fresh());
-  }
-  const auto inner = AncestorLocks::parse(held.text_of_inner(AncestorLocks::kLongestText));
-  EXPECT_GE(inner.locks().size(), 16u);
-  EXPECT_EQ(inner.locks().back(), held.locks().back());
-}
-
 TEST(AncestorLocks, TheInnermostCounts) {
   const auto a = *LockName::parse("a");
   EXPECT_EQ(AncestorLocks::parse("one a\ntwo a").owner_of(a)->text(), "two");

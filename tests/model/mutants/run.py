@@ -13,7 +13,7 @@ one was not noticed, does not compile, or does not fit the source any longer.
 A fault is a block of the files beside this script:
 
   the lock is released twice          its name
-  by life                             what notices it: a model (life, guards, deadlock or scripts) and one of its searches, or bats files
+  by life                             what notices it: a model (life, guards or scripts) and one of its searches, or bats files
   in src/run/life.cc                  the file
   -old text                           its lines, as they are in the file, or parts of them
   +new text                           what takes its place
@@ -37,7 +37,6 @@ MODELS = {  # what each is made of, beside libraries that have no faults
     "life": ["tests/model/life.cc", "tests/model/timing.cc", "src/run/life.cc", "src/verbs/lease.cc"],
     "guards": ["tests/model/guards.cc", "tests/model/guards_steps.cc", "src/run/life.cc", "src/run/guard_state.cc",
                "src/verbs/lease.cc", "src/verbs/mode.cc", "src/verbs/name.cc"],
-    "deadlock": ["tests/model/deadlock.cc", "src/lock/deadlock.cc", "src/verbs/name.cc"],
 }
 COMPILE = [os.environ.get("CXX", "c++"), "-std=gnu++23", "-O1", "-D_GNU_SOURCE"]
 LONGEST = 300  # seconds for one model
