@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Visits every state that the guards of a job can reach (docs/architecture.md, Three processes), while any process of the job
-// is killed with -9, stopped and continued at any step, and checks what then still runs.
+// Visits every state that the guards of a job can reach (docs/architecture.md, Three processes), while any process of
+// the job is killed with -9, stopped and continued at any step, and checks what then still runs.
 //
 //   model_guards         a line for each way to start a job, then "N states, V violations"; exits with 0 if there are
 //                        none, else with 1, after a shortest way to each
