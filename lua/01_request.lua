@@ -1,9 +1,9 @@
 -- request: what is asked for; the names of the lock's data; and the tools of everything below.
 --
--- The files of lua/, in the order of their numbers, are one script, the only one of rlock. It begins with the short ways
--- (03_short.lua): what most requests need, for a plain lock that nobody waits for. Everything else is one function, so that
--- the server creates its parts only if they are needed: what a key contains and how each kind of lock is stored (4 to 6), what
--- a holder leaves behind (7), the waiters (8), how a lock is given to somebody (9), and the verbs (10 to 12).
+-- The files of lua/ and lua/features/, in the order of their numbers, are one script, the only one of rlock. It begins with the
+-- short ways (03_short.lua): what most requests need, for a plain lock that nobody waits for. Everything else is one function, so
+-- that the server creates its parts only if they are needed: what a key contains and how each kind of lock is stored (4 to 6),
+-- the waiters (8), how a lock is given to somebody (9), and the verbs (10 to 12).
 --
 -- man/rlock-protocol.7 is the wire contract that other programs may rely on. These rules were each learned from a failure:
 --
@@ -75,9 +75,23 @@ local lock, token_key, holder, queue, waiters = unpack(KEYS)
 local verb, request = string.sub(ARGV[1], 7), cmsgpack.unpack(ARGV[2])
 local owner, guard = request.owner, request.guard
 local tag = string.find(lock, '{', 1, true) and lock or '{' .. lock .. '}'
-local fair_queue = kFairQueue .. tag
-local grants, holds = kGrant .. tag .. ':', kHold .. tag .. ':'
-local channel = (request.layout == 'read_write' and kRwReleases or request.layout == 'semaphore' and kSlotReleases or kReleases) .. tag
+local fair_queue, holds = kFairQueue .. tag, kHold .. tag .. ':'
+
+-- The hooks, by which features (lua/features/) take part in the verbs. Each is a list: a function, and the rest of the list, in
+-- front of which a feature puts its own: granted = {f, granted}. More of them are in 03_short.lua.
+local before_grant = nil  -- (who) for how many ms a request or a waiter gets nothing, since when, and why
+local leased = nil        -- (who) it gets the lock for its lease, unless this fails
+local extended = nil      -- (until_ms, description) a hold has a longer lease; returns why that could not be recorded
+local kMark = 'history'   -- the field of a description of which features are told: `mark`
+
+-- What the first function of a hook says that says anything.
+local function each(hook, ...)
+  while hook do
+    local said, since, why = hook[1](...)
+    if said then return said, since, why end
+    hook = hook[2]
+  end
+end
 
 -- Times that scripts and rlock share, in milliseconds. The n-th waiter looks again after n times the longest poll, but at most
 -- after the longest silence. One that was given the lock takes it within kGrantTime, or the next one gets it. After an open
@@ -139,7 +153,7 @@ end
 local now, now_us, seconds, micros
 local function read_clock()
   local time = redis.call('time')
-  now_us = tonumber(time[1]) * 1000000 + tonumber(time[2])
+  now_us = time[1] * 1000000 + time[2]
   now, seconds, micros = math.floor(now_us / 1000), time[1], string.format('%06d', time[2])
 end
 
@@ -152,27 +166,22 @@ end
 -- nil: the key contains something else.
 local function next_token()
   local previous = redis.pcall('get', token_key) or '0'
-  if type(previous) == 'table' and not string.find(previous.err, 'WRONGTYPE', 1, true) then
-    error(previous.err, 0)
-  end
+  if type(previous) == 'table' and not string.find(previous.err, 'WRONGTYPE', 1, true) then error(previous.err, 0) end
   previous = token_in(previous, 0)
   if previous then return previous + 1 > now_us and text(previous + 1) or seconds .. micros end
 end
 
 local function fault_of(found) return type(found) == 'table' and (found.err or '') or '' end
 
--- Returns the number of receivers, or an error.
-local function publish(to, what) return redis.pcall(request.sharded and 'spublish' or 'publish', to, what) end
+-- In a cluster, since Redis 7. PUBLISH returns the number of receivers; PUBSUB {channel, number of listeners, channel …}.
+local publish, numsub = request.sharded and 'spublish' or 'publish', request.sharded and 'shardnumsub' or 'numsub'
 
 -- Also for clients of other programs that use SUBSCRIBE in a cluster, on the server that keeps the slot.
 local function publish_for_others(to, what)
-  local heard = publish(to, what)
+  local heard = redis.pcall(publish, to, what)
   if request.sharded and redis.pcall('pubsub', 'numsub', to)[2] ~= 0 then redis.pcall('publish', to, what) end
   return heard
 end
-
--- {channel, number of listeners, channel …}
-local function listeners_of(...) return redis.call('pubsub', request.sharded and 'shardnumsub' or 'numsub', ...) end
 
 -- Each key gets its TTL at once, or is removed again: the description of a holder, and a plain lock.
 local function write_description(key, id, token, lease, hold, about, ttl)
@@ -189,9 +198,7 @@ end
 -- Keeps the outcome of a release for later sendings of the same request; otherwise 'free' after a lost reply could also mean
 -- that the lock was lost long before. (Redisson's unlock latch does the same.)
 local function remember(outcome)
-  if request.remember ~= '0' then
-    redis.pcall('set', holds .. request.id .. ':released', outcome, 'px', request.remember)
-  end
+  if request.remember ~= '0' then redis.pcall('set', holds .. request.id .. ':released', outcome, 'px', request.remember) end
   return outcome
 end
 
@@ -215,19 +222,17 @@ local function record_in(packed)
   for i = 1, #waiter.about do
     if type(waiter.about[i]) ~= 'string' then return end
   end
-  local want, once, asked = waiter.want or {}, waiter.once or {key = '', start = 0}, waiter.guard or {}
   local function is(kind, value) return value == nil or type(value) == kind end
-  local function counts(value, most)
-    return value == nil or type(value) == 'number' and number_in(value, 1, most)
-  end
-  if type(want) ~= 'table' or not is('string', want.mode) or not counts(want.slots) or not counts(want.taken, 64) or
-    not is('string', want.names) or type(once) ~= 'table' or type(once.key) ~= 'string' or type(once.start) ~= 'number' or
-    type(asked) ~= 'table' or not is('number', asked.lag) or not is('string', waiter.server) or #(waiter.server or '') > 40 then
+  local want, once, asks = waiter.want or nil, waiter.once, waiter.guard
+  if want and (type(want) ~= 'table' or not (is('string', want.mode) and is('string', want.names) and is('number', want.slots) and
+    is('number', want.taken) and number_in(want.slots or 1, 1) and number_in(want.taken or 1, 1, 64))) or
+    once and (type(once) ~= 'table' or type(once.key) ~= 'string' or type(once.start) ~= 'number') or
+    asks and (type(asks) ~= 'table' or not is('number', asks.lag)) or
+    not is('string', waiter.server) or #(waiter.server or '') > 40 then
     return
   end
   -- Only what is known: an inspect sends them.
-  waiter.about, waiter.want = {unpack(waiter.about)}, {mode = want.mode, slots = want.slots, taken = want.taken, names = want.names}
+  waiter.about = {unpack(waiter.about)}
+  waiter.want = want and {mode = want.mode, slots = want.slots, taken = want.taken, names = want.names} or {}
   return waiter
 end
-
-local function is_alive(waiter) return waiter and waiter.alive >= now end

@@ -5,25 +5,24 @@ if request.layout == 'plain' then
     redis.pcall('exists', lock, holder, queue, waiters, fair_queue, holds .. 'due') == 0 then
     -- Most locks are free and have no waiters, so there is nothing that a grant would have to look at.
     read_clock()
-    local lease, spare = request.lease, holds .. request.hold .. ':entry'
-    if request.login then
+    local lease, spare = request.lease, request.login and holds .. request.hold .. ':entry'
+    if spare then
       redis.call('pttl', spare)
       redis.call('hmget', spare, '')
     end
-    local in_guard = guard and counted(tonumber(lease), request.renewal)
-    if not guard or held_back(guard, in_guard) == 0 then
+    if not guard or not each(before_grant, request) then
       local token = next_token()
       if not token then return reply({outcome = 'no-token'}) end
-      remember_lease(guard, in_guard)
+      each(leased, request)
       redis.call('set', token_key, token)
-      if request.login then redis.call('hdel', spare, '') end
+      if spare then redis.call('hdel', spare, '') end
       write_description(holder, owner, token, lease, request.hold, request.about, lease)
       put_plain(owner, lease)
       return reply({outcome = 'granted', owner = owner, token = token})
     end
   end
   if verb == 'release' and request.keep == '0' and not request.note then
-    local held = peek('hmget', lock, owner, 'mode')
+    local held, channel = peek('hmget', lock, owner, 'mode'), kReleases .. tag
     local described = held and held[1] == '1' and not held[2] and peek('hmget', holder, 'owner', 'hold:' .. request.hold, 'history')
     if described and described[1] == owner and described[2] and not described[3] then
       local there = redis.pcall('exists', queue, waiters, fair_queue)
@@ -35,6 +34,7 @@ if request.layout == 'plain' then
       end
       -- The usual hand-over: the first two waiters are alive, and no other program waits, nor is it their turn. If that cannot
       -- be found out, the rest of the script releases the lock.
+      local grants = kGrant .. tag .. ':'
       local known, first, second, waiter, token = pcall(function()
         local ids = there == 2 and redis.call('zrange', queue, 0, 1) or {}
         local last = ids[2] or ids[1]
@@ -42,8 +42,9 @@ if request.layout == 'plain' then
         local one = records and not records[3] and record_in(records[1])
         if not one or one.guard or one.once or one.want.mode or one.want.slots then return end
         read_clock()
-        local listeners = listeners_of(channel, grants .. ids[1], grants .. last)
-        return ids[1], last, one, is_alive(one) and is_alive(record_in(records[2])) and listeners[2] < 2 and listeners[4] > 0 and
+        local other = record_in(records[2])
+        local listeners = redis.call('pubsub', numsub, channel, grants .. ids[1], grants .. last)
+        return ids[1], last, one, one.alive >= now and other and other.alive >= now and listeners[2] < 2 and listeners[4] > 0 and
           listeners[last == ids[1] and 4 or 6] > 0 and redis.call('hlen', lock) == 1 and next_token()
       end)
       if known and token then
@@ -57,8 +58,8 @@ if request.layout == 'plain' then
           redis.call('set', token_key, token)
           write_description(holder, first, token, waiter.lease, waiter.hold, waiter.about, ttl)
           put_plain(first, ttl)
-          publish(grants .. first, 'granted')
-          if second == first then redis.call('pexpire', waiters, '0') else publish(grants .. second, 'first ' .. ttl) end
+          redis.pcall(publish, grants .. first, 'granted')
+          if second == first then redis.call('pexpire', waiters, '0') else redis.pcall(publish, grants .. second, 'first ' .. ttl) end
         end)
         if not given then publish_for_others(channel, '0') end
         return reply({outcome = 'released', left = 0, fault = given and '' or fault.err or fault})
@@ -75,7 +76,7 @@ if request.layout == 'plain' then
       if token then
         redis.call('pexpire', holder, request.lease)
         redis.call('pexpire', lock, request.lease)
-        pcall(remember_lease, guard, guard and counted(tonumber(request.lease), request.renewal))
+        pcall(each, leased, request)
         return reply({outcome = 'granted', owner = owner, token = text(token)})
       end
     end
@@ -94,8 +95,19 @@ end
 
 -- The rest of the script. As one function, it is created only if it is needed.
 local function everything()
-local function need_clock()
-  if not now then read_clock() end
-end
+local grants = kGrant .. tag .. ':'
+local channel = (request.layout == 'read_write' and kRwReleases or request.layout == 'semaphore' and kSlotReleases or kReleases) .. tag
+-- The other hooks, see 01_request.lua.
+local asked = nil       -- (heir) the reply if an acquire ends at its beginning; or true: this heir gets no further hold
+local found_free = nil  -- () the lock may be granted
+local granted = nil     -- (id, token, numbers)
+local changed = nil     -- (id, mark, ms, token) a hold has another lease, or token
+local shown = nil       -- (said) adds to what a reply says about a holder
+local sent_away = nil   -- (waiter) the message if it need not wait any longer
+local returned = nil    -- (answer, again) a hold is given back, or was by an earlier sending; true: sends waiters away
+local released = nil    -- (answer, outcome, kept, mark) that was the last one; the owner keeps the lock for `kept` ms
+local gone = nil        -- (again) a hold that is to be given back does not exist
+
+local function need_clock() return now or read_clock() end
 -- A user without the right to TIME can release what nobody waits for, but slots.
 if request.layout == 'semaphore' or verb ~= 'release' and verb ~= 'renew' then need_clock() end

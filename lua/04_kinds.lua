@@ -159,7 +159,7 @@ local function several_holders(own)
 end
 
 -- Redisson's RLock. One owner; the lock is a hash, owner -> number of holds.
-local function plain()
+if request.layout == 'plain' then
   local own = one_holder({})
 
   function own.other_kind(mine) return other_than('plain lock', mine) end
@@ -192,7 +192,7 @@ local function plain()
     redis.call('hdel', lock, id)
     return '0'
   end
-  return own
+  layout = own
 end
 
 -- The lock that `SET key value NX PX` takes (redis.io, SET, "Distributed Locks with Redis"). One owner; the lock is a string,
@@ -201,7 +201,7 @@ end
 --
 -- So is a lock of Symfony's RedisStore, which takes a string at the key for a lock that another program holds. Since 5.2
 -- it is a sorted set with a TTL: a token of each holder, scored with the end of its hold, and __write__ beside a writer's.
-local function string_lock()
+if request.layout == 'string' then
   local own = one_holder({})
 
   -- A token of its holders; nil: it is not a lock of Symfony.
@@ -227,9 +227,7 @@ local function string_lock()
   end
 
   -- A value longer than an owner id is named by its beginning, as holders() shows it. Only force-unlock does that.
-  function own.count_of(id)
-    if value_of() == id then return number_in(peek('hget', holder, 'holds:' .. id), 1) or 1 end
-  end
+  function own.count_of(id) return value_of() == id and (number_in(peek('hget', holder, 'holds:' .. id), 1) or 1) or nil end
 
   function own.holders()
     local value = value_of() or symfony_token()
@@ -247,5 +245,5 @@ local function string_lock()
     redis.call('del', lock)
     return '0'
   end
-  return own
+  layout = own
 end

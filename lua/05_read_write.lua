@@ -3,7 +3,7 @@
 -- The lock is a hash: 'mode' -> read or write; a reader -> its holds; <writer>:write -> its holds. Redisson would take any
 -- other number for a reader's holds. Each hold of a reader (of rlock: all of them) has a key with its TTL, so that the lock
 -- outlives single readers; the hash lives as long as the longest of them.
-local function read_write()
+if request.layout == 'read_write' then
   local own = several_holders({refusal = nothing})
   -- A larger number of holds is not believed. About how many fields one call looks at; of more readers, not all are known.
   local kMostHolds, kReadersAtOnce = 10000, 256
@@ -25,9 +25,7 @@ local function read_write()
   -- Milliseconds that a reader has left; 0: it is dead. If not all its holds are looked at, it has as long as the lock.
   local function reader_left(reader, count)
     local left, numbers = 0, numbers_of(count)
-    if #numbers < (number_in(count, 1, kMostHolds) or 1) then
-      left = math.max(time_left(lock), 0)
-    end
+    if #numbers < (number_in(count, 1, kMostHolds) or 1) then left = math.max(time_left(lock), 0) end
     for _, number in ipairs(numbers) do
       local ttl = time_left(timeout_of(reader, number))
       if ttl == -1 then ttl = time_left(lock) end
@@ -203,5 +201,5 @@ local function read_write()
       return '0'
     end
   end
-  return own
+  layout = own
 end

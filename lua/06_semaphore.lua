@@ -10,7 +10,7 @@
 -- only as long as its permit does, so neither a release nor another program has to remove it. An owner that has no number,
 -- such as a Java program, takes none away: there are never fewer free numbers than free slots. The description of an owner
 -- has its numbers (slots) and the names (from), so that its renewal can restore the hash.
-local function semaphore()
+if request.layout == 'semaphore' then
   local own = several_holders({clear = nothing, try_reads = nothing})
   local pool, kLongestNames = kPool .. tag, 1024
 
@@ -30,9 +30,7 @@ local function semaphore()
   local function permit_of(id)
     local hex = string.sub(string.gsub(id, '-', ''), 1, 32)
     if #hex == 32 and not string.find(hex, '%X') then
-      return string.gsub(hex, '..', function(byte)
-        return string.char(tonumber(byte, 16))
-      end), string.lower(hex)
+      return string.gsub(hex, '..', function(byte) return string.char(tonumber(byte, 16)) end), string.lower(hex)
     end
   end
 
@@ -61,9 +59,7 @@ local function semaphore()
   -- Tries the right to INCRBY without a change, because the number of slots and the permits must change together.
   local function try_count() redis.call('incrby', lock, 0) end
 
-  local function living_permits()
-    return redis.call('zcount', permits, '(' .. text(now), '+inf')
-  end
+  local function living_permits() return redis.call('zcount', permits, '(' .. text(now), '+inf') end
 
   -- Takes back the slots of crashed holders.
   local function reclaim()
@@ -115,9 +111,7 @@ local function semaphore()
       local owners = redis.call('hmget', pool, unpack(numbers))
       for i, permit in ipairs(owners) do
         local ends = permit and redis.call('zscore', permits, (permit_of(permit)) or '')
-        if not (ends and tonumber(ends) > now and not mine[permit]) and #free < #digits then
-          free[#free + 1] = numbers[i]
-        end
+        if not (ends and tonumber(ends) > now and not mine[permit]) and #free < #digits then free[#free + 1] = numbers[i] end
       end
       first = first + at_once
     until #free == #digits
@@ -275,9 +269,7 @@ local function semaphore()
   end
 
   function own.holders(most)
-    if redis.call('exists', lock) == 0 then
-      return 0, {}  -- see count_of
-    end
+    if redis.call('exists', lock) == 0 then return 0, {} end  -- see count_of
     local firsts, number = first_permits()
     local all = {}
     for i = 1, math.min(#firsts, most) do
@@ -302,8 +294,7 @@ local function semaphore()
   local function ending_in(id, ttl)
     local words = {}
     for _, permit in ipairs(permits_of(id)) do
-      words[#words + 1] = text(now + ttl)
-      words[#words + 1] = permit
+      words[#words + 1], words[#words + 2] = text(now + ttl), permit
     end
     return words
   end
@@ -323,9 +314,7 @@ local function semaphore()
     end
     number_slots(id, want.names)
     local taken = redis.call('zadd', permits, unpack(added))
-    if not new then
-      redis.call('incrby', lock, -taken)  -- some may be left of an owner that has lost others
-    end
+    if not new then redis.call('incrby', lock, -taken) end  -- some may be left of an owner that has lost others
     own.keep_for()
     if new then publish_free() end
   end
@@ -374,9 +363,7 @@ local function semaphore()
       local permit = digits_of(bytes)
       local ends = found[i] and found[i] ~= permit and redis.call('zscore', permits, (permit_of(found[i])) or '')
       if ends and tonumber(ends) > now then return end
-      if #found > 0 and found[i] ~= permit then
-        missing[#missing + 1], missing[#missing + 2] = numbers[i], permit
-      end
+      if #found > 0 and found[i] ~= permit then missing[#missing + 1], missing[#missing + 2] = numbers[i], permit end
     end
     local known = found[#numbers]
     if #found > 0 and names and #names <= kLongestNames and names ~= known then
@@ -393,5 +380,5 @@ local function semaphore()
       if missing[1] then redis.pcall('hset', pool, unpack(missing)) end
     end
   end
-  return own
+  layout = own
 end

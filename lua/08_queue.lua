@@ -23,7 +23,7 @@ function first_record() return record_of((peek('zrange', queue, 0, 0) or {})[1] 
 -- The record of a living waiter; otherwise nil.
 local function living(id)
   local waiter = record_of(id)
-  return is_alive(waiter) and waiter or nil
+  return waiter and waiter.alive >= now and waiter or nil
 end
 
 -- How long the waiter at an index of the queue counts as alive after a look: 2.5 times the time until its next look.
@@ -47,8 +47,7 @@ end
 -- The queue of Redisson's RFairLock, a plain lock with a list of waiting owners, and the times until which they count as alive.
 -- The release of a fair holder is published to the first one, on <channel>:<id>. For a user without a right to these keys, the
 -- queue seems empty. Locks of other kinds have none.
-local fair_times = kFairTimes .. tag
-local has_fair_queue = request.layout == 'plain'
+local fair_times, has_fair_queue = kFairTimes .. tag, request.layout == 'plain'
 local fair_in_use  -- nil: unknown
 
 -- The first ones in that queue that count as alive.
@@ -159,7 +158,7 @@ end
 
 -- False: the waiter is dead. True without the right to publish. `waiter`: its record, or nil if it must listen here.
 local function tell(id, what, waiter)
-  local heard = publish(grants .. id, what)
+  local heard = redis.pcall(publish, grants .. id, what)
   return type(heard) == 'table' or heard > 0 or waiter ~= nil and may_come(waiter, true)
 end
 
@@ -185,13 +184,11 @@ local function tell_holding() return tell_first('first ' .. text(layout.free_in(
 local function dead_waiters(asker)
   local ids, channels, dead = redis.call('zrange', queue, 0, 99), {}, {}
   for i, id in ipairs(ids) do channels[i] = grants .. id end
-  local listeners = #ids > 0 and listeners_of(unpack(channels))
+  local listeners = #ids > 0 and redis.call('pubsub', numsub, unpack(channels))
   for i, id in ipairs(ids) do
     local silent = listeners[2 * i] == 0
     local waiter = (silent or i == 1) and living(id)
-    if id ~= asker and (silent and not (waiter and may_come(waiter)) or i == 1 and not waiter) then
-      dead[#dead + 1] = id
-    end
+    if id ~= asker and (silent and not (waiter and may_come(waiter)) or i == 1 and not waiter) then dead[#dead + 1] = id end
   end
   return dead, ids[1]
 end

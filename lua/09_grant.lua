@@ -17,46 +17,27 @@ local function grant(id, token, lease, hold, about, ttl, want)
   layout.put(id, ttl, want)
 end
 
--- Whether what a waiter wants to run once has succeeded, and whether the epoch guard holds it back: false, or true and what
--- held_back() returns. Others may lack the rights that it has: then it finds the success itself, and is held back until it asks.
-local function has_succeeded(waiter)
-  if waiter.once then
-    local known, success = pcall(success_of, waiter.once)
-    return known and success
-  end
-end
-
-local function counted_of(waiter) return counted(tonumber(waiter.lease), waiter.renewal) end
-local function held_back_as(waiter) return pcall(held_back, waiter.guard, counted_of(waiter)) end
-
 -- Gives the lock to the first living waiters, as long as it is available to them; readers get it together. `asker` is alive
--- and needs no message. A waiter for what has already succeeded is sent away. `first`: the first waiter, if known. Returns
--- their tokens by id; nil: it was given to nobody.
+-- and needs no message. Others may lack a right that a waiter has: then that is held back until it asks. `first`: the first
+-- waiter, if known. Returns their tokens by id; nil: it was given to nobody.
 local function hand_over(asker, most, first)
-  local tokens
-  local given = 0
+  local tokens, given = nil, 0
   most, first = most or layout.most_holders, first or first_waiter()
-  if not first then
-    return  -- without a write
-  end
+  if not first then return end  -- without a write
   while first and given < most and has_time() do
     local waiter = living(first)
-    local succeeded = waiter and has_succeeded(waiter)
-    local may = waiter and not succeeded and layout.fits(waiter.want) and layout.available(waiter.want)
-    if may and waiter.guard then
-      local known, back = held_back_as(waiter)
-      may = known and back <= 0
-      if may and first == asker then
-        remember_lease(waiter.guard, counted_of(waiter))
-      elseif may then
-        may = pcall(remember_lease, waiter.guard, counted_of(waiter))
-      end
+    local away = waiter and each(sent_away, waiter)
+    local may = waiter and not away and layout.fits(waiter.want) and layout.available(waiter.want)
+    if may then
+      local known, back = pcall(each, before_grant, waiter)
+      may = known and not back and (first == asker or pcall(each, leased, waiter))
+      if may and first == asker then each(leased, waiter) end
     end
     local token = may and next_token()
-    if waiter and not token and not succeeded then break end
+    if waiter and not token and not away then break end
     forget(first)
-    if succeeded then
-      tell(first, 'succeeded')
+    if away then
+      tell(first, away)
     elseif waiter and (first == asker or tell(first, 'granted', waiter)) then
       local lease = waiter.lease
       local ttl = first == asker and lease or text(math.min(tonumber(lease), kGrantTime))
@@ -75,14 +56,15 @@ local function hand_over(asker, most, first)
   return tokens
 end
 
--- Tells the waiters for what has succeeded, wherever they stand, and also if the lock is kept.
+-- Tells waiters that need not wait any longer, wherever they stand, and also if the lock is kept.
 local function send_away()
   for _, id in ipairs(redis.call('zrange', queue, 0, 999)) do
     local waiter = living(id)
-    if waiter and has_succeeded(waiter) then
+    local away = waiter and each(sent_away, waiter)
+    if away then
       if not has_time() then return end
       forget(id)
-      tell(id, 'succeeded')
+      tell(id, away)
     end
   end
   if redis.call('exists', queue) == 0 then layout.remove(waiters) end
@@ -143,7 +125,7 @@ local function call_next(payload)
   if first then turn, open = others_turn() end
   if payload and not (open and not joined(first)) and call_stranger(first) then return announce(payload) end
   if first then
-    if payload and not open and (request.layout == 'string' or listeners_of(channel)[2] > 1) then
+    if payload and not open and (request.layout == 'string' or redis.call('pubsub', numsub, channel)[2] > 1) then
       if tell_first('free') then
         redis.call('hset', waiters, 'open', text(now))
         keep_queue()
@@ -170,6 +152,3 @@ local function hand_off(payload)
   announce(payload)
   return type(fault) == 'table' and fault_of(fault) or tostring(fault)
 end
-
-local layouts = {plain = plain, read_write = read_write, semaphore = semaphore, string = string_lock}
-layout = layouts[request.layout]()

@@ -22,7 +22,7 @@
 --         most        number   join the queue only if no more than this many wait already
 --         replace     true   take the place of the last waiter that asked for this, and be replaced by the next one
 --       sole        true   only grant one more hold to the heir, and only if no job runs under it, and it has no more than one
---       once        map    grant nothing if that has already succeeded: key, start (07_memory.lua)
+--       once        map    grant nothing if that has already succeeded: key, start (08_once.lua)
 -- Reply granted        owner (the request's, or for a re-entry the heir); token; numbers: only of a semaphore: those of its
 --                      slots, '' if it has none
 --       held           ttl: milliseconds until it may be available, -1: unknown; ahead: the number of waiters ahead, and place:
@@ -49,8 +49,7 @@
 -- shows that they are alive.
 
 -- A holder, as a reply has it: `said`, what it says about itself, without what is absent. That may describe an earlier owner, so
--- compare its field `owner`. The first owner with a history also has `lasted`, see 07_memory.lua.
-local lasted
+-- compare its field `owner`. The first owner with a history also has `lasted`, see 08_history.lua.
 local function describe(entry)
   local names = {'history', 'owner', 'lease', 'since', 'token', 'control', 'kept', 'renewal', 'newest', 'pid', 'slots',
                  unpack(kSelfTexts)}
@@ -58,18 +57,14 @@ local function describe(entry)
   for i, name in ipairs(names) do
     said[name] = values[i] and string.sub(values[i], 1, 512) or nil  -- rlock never writes longer ones
   end
-  if values[1] and not lasted then
-    lasted = redis.pcall('hget', totals, 'lasted')  -- not declared, as in 07_memory.lua
-    said.lasted = type(lasted) == 'string' and string.sub(lasted, 1, 512) or nil
-  end
+  each(shown, said)
   entry.owner, entry.said = string.sub(entry.owner, 1, 512), said
   return entry
 end
 
 if verb == 'acquire' then
   local lease, hold, about, want, heir = request.lease, request.hold, request.about, request.want or {}, request.heir
-  local wait, once = request.wait, request.once
-  local counts = guard and counted(tonumber(lease), request.renewal)  -- the lease that counts for the guard
+  local wait = request.wait
 
   if request.login then
     -- A user who could not renew or release the lock is refused before there is one; grant() tries the writes.
@@ -82,21 +77,14 @@ if verb == 'acquire' then
   -- A grant whose owner, or heir, learns of it by the reply.
   local function granted_to(id, token)
     local numbers = layout.numbers and layout.numbers(id, want)
-    if id == owner and request.history then
-      redis.pcall('hset', entry_key(id), 'since', text(now), 'token', token, unpack(about))
-      if numbers then redis.pcall('hset', entry_key(id), 'slots', numbers) end
-      lease_ends_in(id, tonumber(lease))
-    end
+    each(granted, id, token, numbers)
     return reply({outcome = 'granted', owner = id, token = token, numbers = numbers})
   end
 
   local function known_token(found) return text(token_in(found, 1) or token_in(peek('get', token_key), 1) or 0) end
 
-  local success = once and success_of(once)
-  if success then return reply({outcome = 'succeeded', success = success, now = now}) end
-  if once then
-    redis.call('hdel', successes, '')  -- tries the right to record a success, before anything is granted
-  end
+  local instead = each(asked)
+  if instead then return reply(instead) end
 
   -- A waiter whose turn has come, or a request that is sent again. Nobody else knows this id, so the lock is its own, no
   -- matter what others have written beside it.
@@ -104,7 +92,7 @@ if verb == 'acquire' then
     local description, _, token = layout.description_of(owner, 'token')
     redis.call('pexpire', description, lease)
     layout.expire(owner, lease)
-    pcall(remember_lease, guard, counts)  -- its renewals say so if that fails
+    pcall(each, leased, request)  -- its renewals say so if that fails
     return granted_to(owner, known_token(token))
   end
 
@@ -125,22 +113,22 @@ if verb == 'acquire' then
     if job ~= hold and (job or count > 1) then return reply({outcome = 'in-use'}) end
   end
   if count then
-    if once or want.mode == 'write' and held_in == 'read' then return reply({outcome = 'no-upgrade'}) end
+    if each(asked, heir) or want.mode == 'write' and held_in == 'read' then return reply({outcome = 'no-upgrade'}) end
     local refusal = layout.refuses_more and layout.refuses_more(heir, want, request.resize)
     if refusal then return reply(refusal) end
-    local description, _, granted, in_history = layout.description_of(heir, 'lease', 'history')
-    granted = number_in(granted, 1, kLongestLease) or tonumber(lease)
-    local until_ms = math.max(tonumber(lease), math.min(layout.left_of(heir), granted))
+    local description, _, before, mark = layout.description_of(heir, 'lease', kMark)
+    before = number_in(before, 1, kLongestLease) or tonumber(lease)
+    local until_ms = math.max(tonumber(lease), math.min(layout.left_of(heir), before))
     redis.call('pexpire', description, until_ms)
     layout.expire(heir, until_ms)
-    pcall(remember_lease, guard, guard and math.max(counts, counted(until_ms, peek('hget', description, 'renewal'))))
+    each(extended, until_ms, description)
     if redis.call('hexists', description, 'hold:' .. hold) == 0 then  -- fails before it grants what cannot be counted
-      redis.call('hset', description, 'hold:' .. hold, 1, 'newest', hold, 'lease', text(math.max(tonumber(lease), granted)),
+      redis.call('hset', description, 'hold:' .. hold, 1, 'newest', hold, 'lease', text(math.max(tonumber(lease), before)),
         unpack(request.sole and {'control', hold} or {}))  -- this job can be asked to stop, until it gives its hold back
       layout.set_count(heir, count + 1)
     end
     redis.call('pexpire', description, until_ms)
-    if in_history then lease_ends_in(heir, until_ms) end
+    each(changed, heir, mark, until_ms)
     return granted_to(heir, known_token(peek('hget', description, 'token')))
   end
 
@@ -154,12 +142,11 @@ if verb == 'acquire' then
   local refusal = layout.refusal(want, not (wait and stands_in_queue()), request.resize)
   if refusal then return reply(refusal) end
 
-  local back, life_since, cause = 0
-  if guard then back, life_since, cause = held_back(guard, counts) end
-  local free = back == 0 and layout.available(want)
+  local back, life_since, cause = each(before_grant, request)
+  local free = not back and layout.available(want)
   if free then
     if not next_token() then return reply({outcome = 'no-token'}) end
-    write_down_the_lost()
+    each(found_free)
   end
 
   local first, known
@@ -169,22 +156,6 @@ if verb == 'acquire' then
     if not known or layout.fits(known.want) then break end
     if look == 2 then return reply({outcome = 'other-kind', what = 'lock that others wait for'}) end
     prune(owner)  -- it may be dead
-  end
-
-  local function replace_waiter(id)
-    forget(id)
-    local by = {}
-    for i = 1, #about, 2 do by[about[i]] = about[i + 1] end
-    by = (by.user or '?') .. '@' .. (by.host or '?') .. ' pid ' .. (by.pid or '?')
-    redis.call('set', waiters .. ':' .. id, by, 'px', alive_for(5))
-    tell(id, 'replaced ' .. by)
-  end
-
-  -- The place of a new waiter: behind all of its priority, even if the server's clock steps.
-  local function new_place()
-    local band = -(wait.priority or 0) * 2 ^ 42
-    local last = redis.call('zrevrangebyscore', queue, '(' .. text(band + 2 ^ 42), text(band), 'withscores', 'limit', 0, 1)
-    return math.max(band + now, (tonumber(last[2]) or -2 ^ 53) + 1)
   end
 
   if wait then
@@ -204,35 +175,43 @@ if verb == 'acquire' then
         end
       end
       if not place and vacated then
-        replace_waiter(latest)
+        forget(latest)
+        local me = {}
+        for i = 1, #about, 2 do me[about[i]] = about[i + 1] end
+        by = (me.user or '?') .. '@' .. (me.host or '?') .. ' pid ' .. (me.pid or '?')
+        redis.call('set', waiters .. ':' .. latest, by, 'px', alive_for(5))
+        tell(latest, 'replaced ' .. by)
         place = tonumber(vacated)
       end
-      redis.call('zadd', queue, text(place or new_place()), owner)
+      if not place then  -- behind all of its priority, even if the server's clock steps
+        local band = -(wait.priority or 0) * 2 ^ 42
+        local last = redis.call('zrevrangebyscore', queue, '(' .. text(band + 2 ^ 42), text(band), 'withscores', 'limit', 0, 1)
+        place = math.max(band + now, (tonumber(last[2]) or -2 ^ 53) + 1)
+      end
+      redis.call('zadd', queue, text(place), owner)
       redis.call('pexpire', queue, alive_for(5))  -- now, because the rest may fail
       if first and first ~= owner and first_waiter() == owner then tell(first, 'behind') end
     end
     known = living(owner)
     -- This server, if it listens here.
-    local asked, found = pcall(listeners_of, grants .. owner)  -- a missing right is reported later
-    local here = asked and found[2] > 0 and this_server() or ''
+    local found = redis.pcall('pubsub', numsub, grants .. owner)  -- a missing right is reported later
+    local here = (found[2] or 0) > 0 and this_server() or ''
     redis.call('hset', waiters, owner, cmsgpack.pack({
       version = 2, alive = now + alive_for(redis.call('zrank', queue, owner)), since = known and known.since or now,
-      lease = lease, hold = hold, about = about, want = want, renewal = request.renewal, once = once,
+      lease = lease, hold = hold, about = about, want = want, renewal = request.renewal, once = request.once,
       guard = guard and {data = guard.data, lag = guard.lag}, server = here ~= '' and here or known and known.server or nil}),
       unpack(joins and wait.replace and {'latest', owner} or {}))
     keep_queue()
   end
 
-  if free and not wait and first then
-    prune(nil)  -- dead waiters must not keep others waiting
-  end
+  if free and not wait and first then prune(nil) end  -- dead waiters must not keep others waiting
   local turn, open = others_turn()
   if free and turn == 0 and (open or not call_stranger(first_waiter())) then
     local tokens = hand_over(wait and owner or nil)
     if tokens and tokens[owner] then return granted_to(owner, tokens[owner]) end
     if not wait and not first_waiter() and layout.available(want) then
       local token = next_token()
-      remember_lease(guard, counts)
+      each(leased, request)
       grant(owner, token, lease, hold, about, lease, want)
       return granted_to(owner, token)
     end
@@ -252,15 +231,15 @@ if verb == 'acquire' then
     held.ahead, held.place = redis.call('zrank', queue, owner) or 0, stands_in_queue() or nil
     held.joined = held.ahead == 0 and held.place and join(owner, free) and 1 or nil  -- prune() may have found it dead
   end
-  if back == 0 and free then
+  if free then
     -- Then the first waiter may have to wait for its own longer lease, and all behind it with it.
     local waiter = first_waiter() and living(first_waiter())
-    if waiter and waiter.guard then
-      local is_known, left_to_wait, since, why = held_back_as(waiter)
+    if waiter then
+      local is_known, left_to_wait, since, why = pcall(each, before_grant, waiter)
       if is_known then back, life_since, cause = left_to_wait, since, why end
     end
   end
-  if back > 0 then
+  if back then
     held.ttl = math.max(held.ttl, back)
     held.back, held.age, held.cause = back, now - life_since, cause
   end

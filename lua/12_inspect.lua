@@ -32,9 +32,7 @@ if verb == 'inspect' then
   local waiting, listening = peek('zcard', queue) or 0, 0
   if request.layout ~= 'string' then
     listening = redis.pcall('pubsub', 'numsub', channel)[2] or 0
-    if request.sharded then
-      listening = listening + (redis.pcall('pubsub', 'shardnumsub', channel)[2] or 0)
-    end
+    if request.sharded then listening = listening + (redis.pcall('pubsub', 'shardnumsub', channel)[2] or 0) end
     listening = math.max(listening - math.min(waiting, 1), 0)
   end
   local token = peek('get', token_key)
@@ -65,7 +63,6 @@ end
 -- Sent twice: the second call finds the lock free or with a new owner, and leaves it alone.
 
 if verb == 'force-unlock' then
-  local note = request.note
   local other = layout.other_kind({})
   if other then return reply(other) end
   local count = layout.count_of(owner)
@@ -81,21 +78,21 @@ if verb == 'force-unlock' then
   if described and not (was_shown(control) and was_shown(newest)) or count and count > request.count then
     return reply({outcome = 'changed'})
   end
-  local payload
-  local left = count and layout.left_of(owner) or 0
+  local payload, left = nil, count and layout.left_of(owner) or 0
   -- Tries the right to HDEL on a field that does not exist, so that without it, or without TIME, the lock stays as it is.
   peek('hdel', description, 'at ' .. now)
   if described then layout.remove(description) end
   repeat  -- a foreign writer may be a reader, too
     payload = layout.drop(owner) or payload
   until not layout.count_of(owner)
-  if described or note then
+  if described or request.note then
     -- The owner notices at its next renewal or release, and ends with its lease, or a minute after.
     redis.pcall('set', taken_key(owner), request.by, 'px', text(math.max(left, 0) + 60000))
   end
-  local unwritten = note and record('forced', 'forced', note.entry)
-  no_longer_due(owner)
-  return reply({outcome = 'released', left = 0, fault = hand_off(payload), unwritten = unwritten})
+  local answer = {outcome = 'released', left = 0}
+  each(released, answer, 'released', nil, true)
+  answer.fault = hand_off(payload)
+  return reply(answer)
 end
 end
 

@@ -1,10 +1,10 @@
 # cmake -DOUT=dir -P embed.cmake
-# Joins the files of this folder, in the order of their numbers, to the script as a server gets it, dir/script.lua: without
-# comments and indentation. For C++, dir/script.h: the script and its SHA1; and dir/names.h: what 01_request.lua lists, times,
-# the names of fields, and companions; and of 07_memory.lua, the texts that an owner says about itself.
+# Joins the files of this folder and of features/, in the order of their numbers, to the script as a server gets it,
+# dir/script.lua: without comments and indentation. For C++, dir/script.h: the script and its SHA1; and dir/names.h: what
+# 01_request.lua lists, times, the names of fields, and companions; and of 07_marks.lua, the texts that an owner says about itself.
 cmake_minimum_required(VERSION 3.25)
-file(GLOB files "${CMAKE_CURRENT_LIST_DIR}/[0-9]*.lua")
-list(SORT files)
+file(GLOB files "${CMAKE_CURRENT_LIST_DIR}/[0-9]*.lua" "${CMAKE_CURRENT_LIST_DIR}/features/[0-9]*.lua")
+list(SORT files COMPARE FILE_BASENAME)
 set(text "\n")
 foreach(file ${files})
   file(READ "${file}" one)

@@ -56,6 +56,6 @@ say 'Coverage'
 # The counters of a program are in a file of its own.
 llvm-profdata-19 merge -sparse counts/*.profraw -o counts/all
 llvm-cov-19 export -instr-profile=counts/all build/rlock -object build/unit_tests >counts/all.json
-find logs -type f -exec cat {} + | grep -oE 'mark [0-9a-z_]+\.lua:[0-9]+' | sort -u >counts/marks || true
+find logs -type f -exec cat {} + | grep -oE 'mark [0-9a-z_/]+\.lua:[0-9]+' | sort -u >counts/marks || true
 python3 tests/coverage/table.py counts/all.json "$PWD/src" "$home/tests/coverage/reasons"
 python3 "$home/tests/coverage/marks.py" count "$home/lua" counts/marks

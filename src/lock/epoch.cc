@@ -8,7 +8,7 @@ using redis::Reply;
 
 constexpr std::string_view kData = "data";  // the life of a server whose data outlives its restarts
 
-// "" if it does not say. `recorded`: the life of the record. The rule is held_back() in lua/02_epoch.lua.
+// "" if it does not say. `recorded`: the life of the record. The rule is held_back() in lua/features/02_epoch.lua.
 std::string life_of(const redis::Client& client, const Reply& info, const std::string& recorded) {
   const redis::ServerInfo server(info.as_text());
   const bool outlives = outlives_restarts(client.address()) || (recorded == kData && server.number("tcp_port") == 0);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Past holds: how entries of a lock's history are written (lua/07_memory.lua) and read, and how they combine
+// Past holds: how entries of a lock's history are written (lua/features/08_history.lua) and read, and how they combine
 // into holds. Pure: no server is asked here. man/rlock-protocol.7 lists the fields.
 #pragma once
 

@@ -19,7 +19,7 @@ constexpr std::size_t kTogether = 100, kEntriesTogether = 2000;
 // Entries in one reply. If a page with long texts is too long for a reply, a few or one are asked for.
 constexpr std::size_t kPage = 500, kShortPage = 20;
 constexpr std::size_t kNoLimit = std::numeric_limits<std::size_t>::max();
-// In bytes; the first as in lua/07_memory.lua.
+// In bytes; the first as in lua/features/08_history.lua.
 constexpr std::size_t kLongestOwner = 512, kLongestScore = 32;
 // Keys by which locks with a history are found.
 constexpr Companion kHistories[] = {lua::kHistory, lua::kHold};
@@ -71,8 +71,8 @@ std::optional<PastHold> expired_hold(const DueHold& due, const Result<Reply>& re
   return hold;
 }
 
-// The holds of these locks that need an entry and have none yet, because their lease has ended (lua/07_memory.lua), as
-// the next grant will record them. Up to a hundred for each lock, newest first. Ignores locks that cannot be read.
+// The holds of these locks that need an entry and have none yet, because their lease has ended, as the next grant will
+// record them (lua/features/08_history.lua). Up to a hundred for each lock, newest first. Ignores unreadable locks.
 Result<Past> read_due(const Reading& on, const std::set<LockName>& names) {
   std::vector<DueHold> due;
   Past holds;

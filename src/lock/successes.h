@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// What servers remember for --once and --once-per (lua/07_memory.lua): who succeeded, and when. Of a quorum, a success
-// counts if a majority remembers it.
+// What servers remember for --once and --once-per (lua/features/08_once.lua): who succeeded, and when. Of a quorum, a
+// success counts if a majority remembers it.
 #pragma once
 
 #include "lock/servers.h"

@@ -12,7 +12,7 @@
 namespace rlock::lock {
 
 // What a holder or waiter says about itself, for people.
-struct HolderInfo : lua::SelfTexts {  // host, user, command, reason: lua/07_memory.lua
+struct HolderInfo : lua::SelfTexts {  // host, user, command, reason: lua/07_marks.lua
   long pid = 0;
   bool listens = false;     // it can be asked to stop, see ask_to_stop
   bool in_history = false;  // it records its hold when that is over
@@ -58,7 +58,7 @@ struct HolderView {
   Slots slots;                       // of a semaphore
 };
 
-// What is to run only once (lua/07_memory.lua).
+// What is to run only once (lua/features/08_once.lua).
 struct Once {
   std::string key;      // of a period: "per day", or another one
   long long start = 0;  // of the period, a number that grows with them; 0: it is no period
@@ -195,7 +195,7 @@ struct Renewed {
   std::string unrecorded{};  // why the record of the epoch guard does not have the lease; untrusted; "": it has
 };
 
-// What a release records in the history (lua/07_memory.lua).
+// What a release records in the history (lua/features/08_history.lua).
 struct HistoryNote {
   std::string total;                // the one to increment: losses, skips, forced; "": none
   std::vector<std::string> fields;  // of the entry, names and values; none: no entry

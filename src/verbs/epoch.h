@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // The epoch guard: a server that may have forgotten grants gives none to newcomers until all of these have run out.
-// lua/02_epoch.lua has the rule and its record; this file asks for the guard, lock/epoch.h shows and ends it.
+// lua/features/02_epoch.lua has the rule and its record; this file asks for the guard, lock/epoch.h shows and ends it.
 //
 // A grant that a server has forgotten ends with its lease, so two jobs never hold the lock at once if the server waits
 // for the longest lease first. Redlock's authors propose the same for restarts ("delayed restarts", Redis
@@ -31,7 +31,7 @@ milliseconds lag_of(const redis::Address& address);
 // Whether the data of a server at this address outlives its restarts.
 bool outlives_restarts(const redis::Address& address);
 
-// What a request tells the script of the guard (lua/02_epoch.lua).
+// What a request tells the script of the guard (lua/features/02_epoch.lua).
 struct GuardRequest {
   Guard guard = Guard::off;
   milliseconds lag{}, age{};

@@ -99,7 +99,7 @@ class LockName {
   // The keys that describe the holders of a shared lock; a holder's id follows.
   std::string hold_key_prefix() const { return companion(lua::kHold) + ":"; }
 
-  // The holds that still need an entry in the history, and the fields of one such entry (lua/07_memory.lua).
+  // The holds that still need an entry in the history, and the fields of one such entry (lua/features/08_history.lua).
   std::string due_key() const { return companion(lua::kHold) + std::string(kDue); }
   std::string entry_key(const std::string& owner) const { return hold_key_prefix() + owner + ":entry"; }
 

@@ -82,10 +82,10 @@ Result<Renewed> read_renewal(const redis::Reply& reply);
 // Of release and force_unlock.
 Result<Released> read_release(const redis::Reply& reply);
 
-// The spans in what lua/07_memory.lua has written, at most 20. Untrusted; anything else in it is ignored.
+// The spans in what lua/features/08_history.lua has written, at most 20. Untrusted; anything else in it is ignored.
 std::vector<milliseconds> read_spans(std::string_view text);
 
-// A record as lua/07_memory.lua describes it. None: it is malformed.
+// A record as lua/features/08_once.lua describes it. None: it is malformed.
 std::optional<PastSuccess> read_success(const std::string& key, std::string_view record);
 
 // False: the owner does not hold the lock.

@@ -8,6 +8,7 @@ A mark is a call of redis.log, which changes nothing that a script could notice 
 wants the folder without marks.
 """
 import collections
+import glob
 import os
 import re
 import sys
@@ -38,7 +39,8 @@ def statements(lines):
 
 
 def scripts(folder):
-    return sorted(name for name in os.listdir(folder) if name.endswith(".lua"))
+    found = glob.glob("**/*.lua", root_dir=folder, recursive=True)
+    return sorted(found, key=os.path.basename)
 
 
 def lines_of(folder, script):
@@ -61,7 +63,7 @@ def count(folder, logs):
     seen = collections.defaultdict(set)
     for log in logs:
         with open(log, errors="replace") as file:
-            for script, number in re.findall(r"mark (\w+\.lua):(\d+)", file.read()):
+            for script, number in re.findall(r"mark ([\w/]+\.lua):(\d+)", file.read()):
                 seen[script].add(int(number))
     totals, missing = collections.defaultdict(lambda: [0, 0]), []
     for script in scripts(folder):
@@ -73,7 +75,7 @@ def count(folder, logs):
             if number not in seen[script]:
                 missing.append(f"{script}:{number}: {lines[number - 1].strip()}")
     for script, (ran, all_of_them) in totals.items():
-        print(f"lua/{script:18} {ran:6} of {all_of_them:6} statements  {100 * ran / all_of_them:5.1f} %")
+        print(f"lua/{script:24} {ran:6} of {all_of_them:6} statements  {100 * ran / all_of_them:5.1f} %")
     print(*missing, sep="\n")
 
 

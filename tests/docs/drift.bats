@@ -254,7 +254,7 @@ settings() {
 }
 
 @test "the least rights have every command that the script uses, but the one that wakes another program" {
-  grep -ohE "(call|peek)\('[a-z]+'" "$ROOT"/lua/*.lua | sed "s/.*'\(.*\)'/\1/" | sort -u >used
+  grep -ohE "(call|peek)\('[a-z]+'" "$ROOT"/lua/{,features/}*.lua | sed "s/.*'\(.*\)'/\1/" | sort -u >used
   (($(wc -l <used) >= 30))
   rlock doctor --acl | tr ' ' '\n' | sed -n 's/^+\([a-z]*\).*/\1/p' | sort -u >granted
   [[ $(comm -23 used granted) == lpush ]]

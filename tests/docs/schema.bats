@@ -55,7 +55,7 @@ fits() { python3 "$TESTS_DIR/lib/schema.py" "$ROOT/docs/schema/$1.json"; }
 
 @test "status --json: each text of a holder, in full" {
   local field text fields=()
-  mapfile -t fields < <(sed -n '/^local kSelfTexts/p' "$ROOT/lua/07_memory.lua" | grep -o "'[^']*'" | tr -d "'")
+  mapfile -t fields < <(sed -n '/^local kSelfTexts/p' "$ROOT/lua/07_marks.lua" | grep -o "'[^']*'" | tr -d "'")
   [[ " ${fields[*]} " == *' host '*' reason '* ]]
   rlock acquire a --lease 1m
   printf -v text '%0512d' 0

@@ -7,7 +7,7 @@ setup() {
 }
 
 # Documents, messages and comments.
-DOCUMENTS='src/* src/*/* lua/* completions/*.cc bench/*.* packaging/*.sh .ci/run README.md CONTRIBUTING.md SECURITY.md CHANGELOG.md docs/[!t]*.md docs/tldr/*.md man/* tests/*/README.md packaging/examples/* packaging/examples/*/* packaging/examples/*/*/* packaging/rlock.toml'
+DOCUMENTS='src/* src/*/* lua/* lua/features/* completions/*.cc bench/*.* packaging/*.sh .ci/run README.md CONTRIBUTING.md SECURITY.md CHANGELOG.md docs/[!t]*.md docs/tldr/*.md man/* tests/*/README.md packaging/examples/* packaging/examples/*/* packaging/examples/*/*/* packaging/rlock.toml'
 
 # One pattern per line (grep -E, in any case), and what to write instead.
 IDIOMS="$TESTS_DIR/lint/idioms"

@@ -107,13 +107,24 @@ only_in() {
 
 @test "every part of the script starts with its purpose, and a verb with its contract" {
   local part verb name
-  for part in lua/*.lua; do
+  for part in lua/{,features/}*.lua; do
     name=$(basename "$part" .lua)
     grep -q "^-- ${name#*_}: " <(head -n1 "$part")
   done
   for verb in acquire release renew raise inspect force-unlock; do
     contract=$(sed -n "/^-- $verb: /,/^\$/p" lua/*.lua)
     [[ $contract == *'-- KEYS '*'-- Request'*'-- Reply '* && $contract == *@('-- Sent twice'|'Changes nothing')* ]]
+  done
+}
+
+@test "nothing calls a feature of the script but through a hook" {
+  local part name others
+  for part in lua/features/*.lua; do
+    others=$(find lua -name '*.lua' ! -path "$part" -exec sed 's/--.*//' {} +)
+    for name in $(sed -nE 's/^ *local function (\w+).*/\1/p' "$part"); do
+      run -1 grep -w "$name" <<<"$others"
+    done
+    grep -qE '^ *\w+ = \{.*, \w+\}|^ *end, \w+\}$' "$part"
   done
 }
 
@@ -135,7 +146,7 @@ only_in() {
     for outcome in $(sed -n "/^-- $verb: /,/^\$/p" lua/*.lua | sed -n '/^-- Reply/,$s/^--\( Reply\|      \) \([a-z-]*\)  .*/\2/p'); do
       echo "$verb: $outcome"
       [[ $outcome != error ]] || continue
-      grep -h -v '^ *--' lua/*.lua | grep -q "'$outcome'"
+      grep -h -v '^ *--' lua/{,features/}*.lua | grep -q "'$outcome'"
       grep -qE "\b${verb/-/_}\b|enqueue" $(grep -lE "[ \\\$']$outcome\b" tests/lua/*.bats)
     done
   done
@@ -144,10 +155,10 @@ only_in() {
 @test "the names of fields, keys and channels stand once, in the script's lists" {
   python3 - <<'PYTHON'
 import glob, re
-text = "".join(open(name).read() for name in sorted(glob.glob("lua/*.lua")))
+text = "".join(open(name).read() for name in sorted(glob.glob("lua/**/*.lua", recursive=True)))
 listed = set(re.search(r"names of all fields[^:]*:\n((?:--  .*\n)+)", text)[1].replace("--", " ").split())
 code = re.sub(r"--[^\n]*", "", text)
-maps = "request|waiter|want|wait|note|success|once|wake|asked|entry|held|guard"
+maps = "request|waiter|who|want|wait|note|success|once|wake|asked|asks|entry|held|guard|answer"
 used = set(re.findall(rf"\b(?:{maps})\.(\w+)", code)) | set(re.findall(r"(?:reply\(|\bpack\(|or )\{(.*)\}", code, re.S))
 used = {name for name in used if re.fullmatch(r"\w+", name)} - {"err"}
 assert used <= listed, used - listed

@@ -1,5 +1,5 @@
 #!/usr/bin/env bats
-# lua/07_memory.lua: a success is recorded with the release, and nothing is granted for it after that.
+# lua/features/08_once.lua: a success is recorded with the release, and nothing is granted for it after that.
 
 load ../lib/common
 load ../lib/fault_scripts

@@ -1,5 +1,5 @@
 #!/usr/bin/env bats
-# lua/11_release.lua: each outcome that its head names, and what holds for all of them.
+# lua/08_renew.lua: each outcome that its head names, and what holds for all of them.
 
 load ../lib/common
 load ../lib/fault_scripts

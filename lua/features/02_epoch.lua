@@ -26,18 +26,23 @@
 
 local kEpoch = 'rlock:epoch'
 
--- How much of a lease counts.
+-- How much counts of the lease of a request, or of a waiter.
 local function counted(lease, renewal) return math.min(lease, number_in(renewal, 1) or lease) end
 
 -- The next life must know of a lease that is granted or renewed with a guard.
-local function remember_lease(asked, lease)
-  if asked and lease > (number_in(redis.call('hget', kEpoch, 'longest'), 0) or 0) then
+local function remember_lease(who, until_ms, renewal)
+  if not who.guard then return end
+  local lease = counted(tonumber(who.lease), who.renewal)
+  if until_ms then lease = math.max(lease, counted(until_ms, renewal)) end
+  if lease > (number_in(redis.call('hget', kEpoch, 'longest'), 0) or 0) then
     redis.call('hset', kEpoch, 'longest', text(lease))
   end
 end
 
--- How long nothing is granted to a newcomer with this lease, 0: it may be granted; since when the life lasts; and its cause.
-local function held_back(asked, lease)
+-- How long nothing is granted to a newcomer, nil: it may be granted; since when the life lasts; and its cause.
+local function held_back(who)
+  local asked = who.guard
+  if not asked then return end
   local kUnknownLease = 30000  -- the lease that counts if none is known: rlock's default
   local kMostLag = 60000       -- no client waits for a replaced server longer than this (src/verbs/epoch.h)
 
@@ -63,9 +68,7 @@ local function held_back(asked, lease)
   -- ids, and says the same after each start.
   local outlives = asked.data or life == 'data' and string.find(ask_info('server'), 'tcp_port:0\r', 1, true)
   local current = outlives and 'data' or string.match(replication, 'master_replid:(0*[1-9a-f]%x*)')
-  if not current then
-    error('INFO does not say master_replid, so there is no epoch guard: use --epoch-guard=false', 0)
-  end
+  if not current then error('INFO does not say master_replid, so there is no epoch guard: use --epoch-guard=false', 0) end
   -- A time in the future is from before a step of the clock.
   if life ~= current or not since or since > now then
     -- Nobody can tell when another life began, unless a replica has been connected ever since. The record says nothing of
@@ -77,10 +80,22 @@ local function held_back(asked, lease)
     redis.call('hset', kEpoch, 'life', current, 'server', server or '', 'since', text(since), 'cause', cause, 'longest', '0',
       'before', text(before), 'previous', text(longest ~= 0 and longest or previous), 'accepted', '')
   end
-  local left = since + math.max(before, math.min(lease, kOwnLease)) + lag - now
+  local passed = now - since - lag
+  local left = math.max(before, passed < kOwnLease and math.min(counted(tonumber(who.lease), who.renewal), kOwnLease) or 0) - passed
   if before ~= 0 and since + before + kMostLag <= now then
     -- The next server, whose clock may differ, cannot know for how long this one was up.
     redis.pcall('hset', kEpoch, 'before', '0')
   end
-  return math.max(left, 0), since, cause
+  if left > 0 then return left, since, cause end
+end
+
+if verb ~= 'renew' then before_grant, leased = {held_back, before_grant}, {remember_lease, leased} end
+
+-- A renewal must not fail because of the record. What the client asks for counts, even if the owner's other holds, with which
+-- the description began, are renewed more often.
+if guard and (verb == 'renew' or request.heir) then
+  extended = {function(until_ms, description)
+    local recorded, why = pcall(remember_lease, request, until_ms, peek('hget', description, 'renewal'))
+    if not recorded then return type(why) == 'table' and why.err or why end
+  end, extended}
 end
