@@ -178,7 +178,7 @@ class Tests:
         """What the first line of the output that matches has in its group. `stop` kills the rest of the run then."""
         found = None
         words = ["env", "--default-signal=HUP,INT,QUIT", *words]  # whatever our caller ignores, as in tests/run.sh
-        surroundings = os.environ | {"RLOCK": str(self.copy / "build" / "rlock"), "BATS_TEST_TIMEOUT": "120",
+        surroundings = os.environ | {"RLOCK": str(self.copy / "build" / "rlock"), "BATS_TEST_TIMEOUT": "200",
                                      "TMPDIR": str(self.copy.parent)}
         with subprocess.Popen(words, cwd=self.copy, env=surroundings, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
                               process_group=0, text=True, errors="replace") as ran:
