@@ -3,7 +3,7 @@
 -- The files of lua/ and lua/features/, in the order of their numbers, are one script, the only one of rlock. It begins with the
 -- short ways (03_short.lua): what most requests need, for a plain lock that nobody waits for. Everything else is one function, so
 -- that the server creates its parts only if they are needed: what a key contains and how each kind of lock is stored (4 to 6),
--- the waiters (8), how a lock is given to somebody (9), and the verbs (10 to 12).
+-- the features (2, 8), the waiters and renewals (8), how a lock is given to somebody (9), and the other verbs (10 to 12).
 --
 -- man/rlock-protocol.7 is the wire contract that other programs may rely on. These rules were each learned from a failure:
 --
@@ -84,7 +84,7 @@ local leased = nil        -- (who) it gets the lock for its lease, unless this f
 local extended = nil      -- (until_ms, description) a hold has a longer lease; returns why that could not be recorded
 local kMark = 'history'   -- the field of a description of which features are told: `mark`
 
--- What the first function of a hook says that says anything.
+-- What the first function of a hook says that says anything; the ones behind it are not called.
 local function each(hook, ...)
   while hook do
     local said, since, why = hook[1](...)

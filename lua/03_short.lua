@@ -10,7 +10,7 @@ if request.layout == 'plain' then
       redis.call('pttl', spare)
       redis.call('hmget', spare, '')
     end
-    if not guard or not each(before_grant, request) then
+    if not each(before_grant, request) then
       local token = next_token()
       if not token then return reply({outcome = 'no-token'}) end
       each(leased, request)
@@ -23,7 +23,7 @@ if request.layout == 'plain' then
   end
   if verb == 'release' and request.keep == '0' and not request.note then
     local held, channel = peek('hmget', lock, owner, 'mode'), kReleases .. tag
-    local described = held and held[1] == '1' and not held[2] and peek('hmget', holder, 'owner', 'hold:' .. request.hold, 'history')
+    local described = held and held[1] == '1' and not held[2] and peek('hmget', holder, 'owner', 'hold:' .. request.hold, kMark)
     if described and described[1] == owner and described[2] and not described[3] then
       local there = redis.pcall('exists', queue, waiters, fair_queue)
       if there == 0 then
@@ -100,12 +100,12 @@ local channel = (request.layout == 'read_write' and kRwReleases or request.layou
 -- The other hooks, see 01_request.lua.
 local asked = nil       -- (heir) the reply if an acquire ends at its beginning; or true: this heir gets no further hold
 local found_free = nil  -- () the lock may be granted
-local granted = nil     -- (id, token, numbers)
+local granted = nil     -- (id, token, numbers) to the owner or heir that asks; a waiter that was given the lock asks again
 local changed = nil     -- (id, mark, ms, token) a hold has another lease, or token
 local shown = nil       -- (said) adds to what a reply says about a holder
 local sent_away = nil   -- (waiter) the message if it need not wait any longer
 local returned = nil    -- (answer, again) a hold is given back, or was by an earlier sending; true: sends waiters away
-local released = nil    -- (answer, outcome, kept, mark) that was the last one; the owner keeps the lock for `kept` ms
+local released = nil    -- (answer, outcome, kept, mark) the last one; the lock is kept for `kept` ms, or nil: taken away
 local gone = nil        -- (again) a hold that is to be given back does not exist
 
 local function need_clock() return now or read_clock() end

@@ -199,6 +199,7 @@ void notice(std::string_view message) { write(isatty(STDERR_FILENO) ? Level::war
 
 void die(std::string_view message) {
   error(message);
+  wait_for_file_writers();
   _exit(kSystem);
 }
 
@@ -211,6 +212,7 @@ void die_without_memory() {
   } else {
     write_line_anywhere(STDERR_FILENO, "rlock: out of memory\n");
   }
+  wait_for_file_writers();
   _exit(kSystem);
 }
 

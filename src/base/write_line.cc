@@ -127,8 +127,8 @@ bool write_by_process(Queue& queue, std::span<std::atomic<pid_t>> pids, int fd, 
   if (child < 0) return write_line(fd, line);
   *free = child;
   queue.last = open_process(child);
-  if (!in_turn || !has_ended(child, queue.last, status, Until{}.at_most(100ms)))
-    return true;  // it is not known to have failed
+  // If it still writes, it is not known to have failed.
+  if (!in_turn || !has_ended(child, queue.last, status, Until{}.at_most(100ms))) return true;
   *free = 0;
   queue.last.reset();
   return status == 0;

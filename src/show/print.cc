@@ -140,7 +140,7 @@ Result<void> replace(const PathEnd& file, std::string_view text, const std::stri
   return written;
 }
 
-// The errno for which no file can be written there, as open(2) would set it, or 0.
+// The errno with which to refuse this file, or 0.
 int no_file_there(const PathEnd& file, const struct stat& folder) {
   if (file.cut_short) return ENOENT;
   if (file.name.empty() || (file.there && S_ISDIR(file.there->st_mode))) return EISDIR;

@@ -10,8 +10,16 @@ namespace {
 using namespace rlock;
 using namespace rlock::lock;
 
+// For which every outcome is possible.
 AcquireRequest request(const Mode& mode) {
-  return {.name = *LockName::parse("x"), .mode = mode, .owner = *OwnerId::parse("o:1"), .lease = 30s};
+  const OwnerId owner = *OwnerId::parse("o:1");
+  return {.name = *LockName::parse("x"),
+          .mode = mode,
+          .owner = owner,
+          .heir = owner,
+          .only_heir = true,
+          .lease = 30s,
+          .once = Once{.key = "k"}};
 }
 
 void show(const Status& status) {

@@ -1,5 +1,5 @@
 #!/usr/bin/env bats
-# The queue of Redisson's RFairLock beside rlock's, as lua/08_queue.lua and lua/08_queue.lua see it. Redisson itself: tests/interop.
+# The queue of Redisson's RFairLock beside rlock's, as lua/08_queue.lua sees it. Redisson itself: tests/interop.
 
 load ../lib/common
 load ../lib/fault_scripts

@@ -1,5 +1,6 @@
 #!/bin/sh
-# Visits every state that rlock's script, the life of a job and its guards can reach, and breaks them on purpose to show that this would notice.
+# Visits every state that rlock's script, the life of a job and its guards can reach, and breaks them on purpose to show
+# that this would notice.
 #
 #   sh tests/model/run.sh          in build/, which is configured if it does not exist
 #   sh tests/model/run.sh BUILD    in that build directory

@@ -312,8 +312,9 @@ void Server::read(const Reply& reply, const Request& request, Outcome& outcome) 
   }
   if (request.ask == Ask::take || request.ask == Ask::wait) {
     const Role& role = configuration_.clients[static_cast<std::size_t>(request.who.client)];
-    const auto acquired =
-        lock::read_acquire(reply, {.name = name_, .mode = role.mode, .owner = owner_id(request.who, role)}, {});
+    lock::AcquireRequest asked{.name = name_, .mode = role.mode, .owner = owner_id(request.who, role)};
+    if (role.once) asked.once = kOnce;
+    const auto acquired = lock::read_acquire(reply, asked, {});
     if (acquired && !*acquired) outcome.word = Word::again;
     if (acquired && *acquired) {
       outcome.word = word_of(**acquired);
