@@ -206,27 +206,6 @@ asked() { (($(calls "$1") >= $2)); }
   [[ ! -e ran ]]
 }
 
-# The frontend is stopped during the round. When it continues, s2 and s3 have just granted the lock, but the grant of s1
-# is over.
-@test "a grant whose validity is over starts nothing" {
-  not_over tls 'a handshake takes more than one message'
-  rlock run job -- true # the servers know the scripts: one message is a grant
-  redis_freeze s2
-  redis_freeze s3
-  "$RLOCK" run --lease 6s job -- touch ran 3>&- &
-  local job=$!
-  jobs+=("$job")
-  wait_until eval '[[ $(redis s1 exists job) == 1 ]]'
-  kill -STOP "$job"
-  wait_until eval '[[ $(redis s1 exists job) == 0 ]]'
-  redis_thaw s2
-  redis_thaw s3
-  wait_until eval '[[ $(redis s2 exists job) == 1 && $(redis s3 exists job) == 1 ]]'
-  kill -CONT "$job"
-  wait_until gone "$job"
-  [[ ! -e ran ]]
-}
-
 # The requests that it sends to s3 while that hangs are executed later.
 @test "a late grant is given back when the server answers again" {
   rlock run job -- true

@@ -206,6 +206,7 @@ listening() { [[ $(listeners_on srv 'rlock:control:{job}') == 1 ]]; }
   job_start --lease 2s job -- sleep 1000
   job_parts
   wait_until listening
+  wait_until pgrep -P "$frontend" -x rlock-witness # on a busy machine, the frontend may get to that late
   local began before after
   began=$(now_ms)
   before=$(naps "$frontend")
