@@ -17,58 +17,64 @@ std::unexpected<Error> no_password(const std::string& why) {
   return fail(Error::Code::config, "password command: " + why);
 }
 
-// Joins the command's group, and kills it if the process that reads the password ends first, as by a signal.
-[[noreturn]] void become_watch(pid_t group, pid_t parent) {
+// Leads the command's group, and kills it if the process that reads the password ends first, as by a signal.
+[[noreturn]] void become_watch(pid_t parent) {
   hold_all_signals_back();
-  setpgid(0, group);
+  setpgid(0, 0);
   const UniqueFd reader = open_process(parent);
   close_fds_but(reader.get());  // otherwise a reader of our output would wait for this process
   if (reader && getppid() == parent) wait_for(reader.get(), POLLIN, Until{});
-  kill(-group, SIGKILL);
+  kill(-getpid(), SIGKILL);
   _exit(0);
 }
 
-// The process group of a running command. It is killed on destruction, except for processes that have left it.
+// A running command and its process group, which is killed on destruction, except for processes that have left it.
 class Group {
  public:
-  explicit Group(pid_t leader) : leader_(leader), ended_(open_process(leader)) {
-    watch_ = spawn([&, parent = getpid()] { become_watch(leader, parent); }).value_or(-1);
-  }
+  Group() = default;
   Group(const Group&) = delete;
   Group& operator=(const Group&) = delete;
-  ~Group() { end(); }
+  ~Group() {
+    end();
+    if (watch_ > 0) reap(watch_);
+  }
 
-  // Readable once the group's leader has ended.
+  // The watch comes first, because this process may be killed at any time.
+  Result<void> start(const PasswordCommand& command, int output) {
+    const auto watch = spawn([parent = getpid()] { become_watch(parent); });
+    if (!watch) return no_password(watch.error().message);
+    watch_ = *watch;
+    setpgid(watch_, watch_);  // as the child does, because either may come first
+    const auto pid = start_shell(command.text, command.environment, command.folder, watch_, output, nullptr);
+    if (!pid) return no_password(pid.error().message);
+    command_ = *pid;
+    setpgid(command_, watch_);
+    ended_ = open_process(command_);
+    return {};
+  }
+
+  // Readable once the command has ended.
   int ended_fd() const { return ended_.get(); }
 
-  // Kills it and returns the leader's status from waitpid(2); 0 if called again. None if the leader has become another
-  // user, as with sudo, so that we may not stop it.
+  // Kills it and returns the command's status from waitpid(2); 0 if called again. None if the command has become
+  // another user, as with sudo, so that we may not stop it.
   std::optional<int> end() {
-    if (leader_ < 0) return 0;
-    if (watch_ > 0) kill(watch_, SIGKILL);
-    if (watch_ > 0) reap(watch_);
-    watch_ = -1;
-    // A leader that has ended keeps its status, and as a zombie it reserves the group's number.
-    for (;;) {
-      kill(-leader_, SIGKILL);
-      const bool ours = kill(leader_, SIGKILL) == 0 || errno != EPERM;
+    while (watch_ > 0) {
+      kill(-watch_, SIGKILL);
+      if (command_ < 0) break;
+      const bool ours = kill(command_, SIGKILL) == 0 || errno != EPERM;
       if (wait_for(ended_.get(), POLLIN, Until{}.at_most(kTimeToDie)) == WaitEnd::ready) break;
       if (!ours) return {};
     }
-    return reap(std::exchange(leader_, -1));
+    // As long as it is not reaped, the watch reserves the group's number.
+    if (watch_ > 0) reap(std::exchange(watch_, -1));
+    return command_ < 0 ? 0 : reap(std::exchange(command_, -1));
   }
 
  private:
-  pid_t leader_, watch_ = -1;
+  pid_t watch_ = -1, command_ = -1;
   UniqueFd ended_;
 };
-
-Result<pid_t> start(const PasswordCommand& command, int output) {
-  const auto pid = start_shell(command.text, command.environment, command.folder, 0, output, nullptr);
-  if (!pid) return no_password(pid.error().message);
-  setpgid(*pid, *pid);  // as the child does, because either may come first
-  return pid;
-}
 
 // `late`: the message if that takes too long.
 Result<void> await(int fd, const Until& until, const char* late = "password command: it did not end in time") {
@@ -147,7 +153,8 @@ Result<Secret> run_password_command(const PasswordCommand& command, const Until&
   const Until end = until.at_most(kLongestRun);
   auto output = Pipe::make();
   if (!output) return no_password(output.error().message);
-  Group group(RLOCK_TRY(start(command, output->writer.get())));
+  Group group;
+  RLOCK_TRY(group.start(command, output->writer.get()));
   output->writer.reset();
   auto password = Secret::written(Secret::kLongest + 1, [&](std::span<char> out) -> Result<std::size_t> {
     const std::size_t length = RLOCK_TRY(read_all(output->reader.get(), out, end));

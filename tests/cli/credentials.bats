@@ -177,6 +177,17 @@ no_password() {
   done
 }
 
+@test "rlock is killed while it is held up at each of its forks: nothing of the command is left" {
+  strace -DDD -f -o /dev/null true 2>/dev/null || skip 'PROCESSES CANNOT BE TRACED HERE: strace(1) is missing or not allowed'
+  strace -DDD -f -qq -o /dev/null -e trace=clone,clone3,fork,vfork -e inject=clone,clone3,fork,vfork:delay_exit=2s \
+    "$RLOCK" --server-timeout 1m --password-command "sh -c \"touch begun; sleep 1000; $COMMAND\"; true" status job 3>&- >out 2>&1 &
+  process=$!
+  wait_until test -e begun
+  kill -KILL "$process"
+  wait_until gone "$process"
+  wait_until nothing_left
+}
+
 @test "a command that becomes another user's process affects neither rlock's time limit nor its signals" {
   [[ $(id -u) == 0 ]] || skip 'only root can make a program that runs as root'
   local signal helper
@@ -213,14 +224,13 @@ end_of_roots() {
 
 @test "the command gets standard error, an empty input, its folder and its variables, but no password" {
   export OTHER=of-ours RLOCK_PASSWORD=secret-one REDISCLI_AUTH=secret-two
-  local text='cat; pwd >&2; env >seen; ps -o pid=,pgid= -p $$ >group; echo first'
+  local text='cat; pwd >&2; env >seen; ps -o pgid= -p $$ >group; echo first'
   run -0 --separate-stderr rlock run --password-command "$text" job -- echo ran
   show
   [[ $output == ran && $stderr == "$PWD" ]]
   grep -qx 'OTHER=of-ours' seen
   not grep -F secret- seen
-  read -r pid group <group
-  [[ $pid == "$group" ]]
+  (($(<group) != $(ps -o pgid= -p $$))) # it is in a group of its own
 }
 
 @test "each level may name one source, and a stronger level takes precedence" {
