@@ -281,7 +281,7 @@ PYTHON
   HOME=/nonexistent "${as[@]}" "$RLOCK" run --isolate --lease 6s a -- bash -c "setsid bash -c \"trap '' TERM; $(sleeper)\" </dev/null >/dev/null 2>&1 & $(sleeper)" >job.out 2>job.err 3>&- &
   frontend=$!
   wait_until sleepers 2
-  monitor=$(child_of "$frontend")
+  monitor=$(monitor_of "$frontend")
   kill_guards
   wait_until sleepers 0
   run -0 rlock run -w 1m a -- true
@@ -332,7 +332,7 @@ PYTHON
   job_start --isolate --leftovers wait --lease 10m a -- bash -c "($(sleeper)) & exit 7"
   listening() { [[ $(listeners_on srv 'rlock:control:{a}') == 1 ]]; }
   wait_until listening
-  monitor=$(child_of "$frontend")
+  monitor=$(monitor_of "$frontend")
   # Below it, only the namespace's first process is left.
   alone() { [[ $(pgrep -c -P "$monitor") == 1 ]]; }
   wait_until alone

@@ -134,7 +134,7 @@ PROGRAM
     frontend=$!
     wait_until test -s before
     before=$(cat before)
-    newest() { monitor=$(pgrep -o -P "$frontend" -x rlock) && command=$(child_of "$monitor"); }
+    newest() { monitor=$(monitor_of "$frontend") && command=$(child_of "$monitor"); }
     wait_until newest
     eval "$how"
     status=0
@@ -167,8 +167,8 @@ PROGRAM
 @test "a hook whose time is up uses no processor time" {
   job_start --hook-timeout 100ms -k 6s --lease 60s --on-acquire 'trap "" TERM; touch hangs; while :; do sleep 0.1; done' job -- true
   wait_until test -e hangs
-  wait_until child_of "$frontend"
-  monitor=$(child_of "$frontend")
+  wait_until monitor_of "$frontend"
+  monitor=$(monitor_of "$frontend")
   job_status_with_ticks() {
     until gone "$monitor"; do
       ticks=$(sed 's/.*) //' "/proc/$monitor/stat" 2>/dev/null | cut -d' ' -f12,13 | tr ' ' +) || break
