@@ -19,9 +19,18 @@ held_job() {
 }
 
 @test "a step forward that the deadline allows for causes a warning, and the job continues" {
+  local step=0 renewals=-1
   held_job
-  clock_step 450
-  wait_until said "the server's clock ran ahead of ours by"
+  # A request that is late at the server hides as much of a step, so there is a step for each renewal.
+  warned() {
+    ! said "the server's clock ran ahead of ours by" || return 0
+    (($(calls) != renewals)) || return 1
+    clock_step $((step += 450))
+    renewals=$(calls)
+    return 1
+  }
+  calls() { redis srv info commandstats | awk -F'[=,]' '/^cmdstat_eval/ { sum += $2 } END { print sum + 0 }'; }
+  wait_until warned
   touch "$BATS_TEST_TMPDIR/go"
   job_status
   show
