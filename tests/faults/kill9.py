@@ -26,7 +26,7 @@ import time
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
 sys.dont_write_bytecode = True
-import chaos
+import servers
 
 # Seconds. Short if the test waits for the lease of a killed monitor; long, so that a wrong wait would be noticed.
 LEASE = {"frontend": 120.0, "monitor": 6.0, "command": 120.0}
@@ -147,7 +147,8 @@ def main():
     rlock = os.path.abspath(options.rlock)
     folder = tempfile.mkdtemp(prefix="k9.")
     os.chdir(folder)
-    server = chaos.Server()
+    server = servers.Server("server")
+    os.environ["RLOCK_URL"] = server.url()
     failed = False
     try:
         for victim in options.victim or list(STATUS):
@@ -167,7 +168,7 @@ def main():
                 print(f"  {fault}")
             failed = failed or bool(faults) or p99 > options.p99
     finally:
-        server.stop()
+        server.kill()
         shutil.rmtree(folder)
     return 1 if failed else 0
 

@@ -7,7 +7,7 @@ load ../lib/job
 load ../lib/chaos
 
 @test "jobs killed, stopped and cut off, replies lost, the server restarted: no success is repeated, no failure is remembered" {
-  chaos once "${SECONDS_UNDER_FIRE:-15}" "${WORKERS:-12}"
+  chaos once "${SECONDS_UNDER_FIRE:-10}" "${WORKERS:-12}"
 }
 
 # lose WORD COUNT: from now on, the replies to the first COUNT commands with WORD are lost.

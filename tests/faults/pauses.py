@@ -19,7 +19,7 @@ import time
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
 sys.dont_write_bytecode = True
-import chaos
+import servers
 
 LEASE = 3.0
 # Writes the time about each millisecond.
@@ -73,7 +73,8 @@ def main():
     rlock = os.path.abspath(options.rlock)
     folder = tempfile.mkdtemp(prefix="ps.")
     os.chdir(folder)
-    server = chaos.Server()
+    server = servers.Server("server")
+    os.environ["RLOCK_URL"] = server.url()
     failed = False
     try:
         orders = list(itertools.permutations(("frontend", "monitor", "command")))
@@ -87,7 +88,7 @@ def main():
                   f"max {ran[-1]:.1f} ms in {len(ran)} rounds", *faults, flush=True)
             failed = failed or bool(faults) or ran[-1] > options.longest
     finally:
-        server.stop()
+        server.kill()
         shutil.rmtree(folder)
     return 1 if failed else 0
 

@@ -6,7 +6,7 @@ load ../lib/common
 load ../lib/chaos
 
 @test "waiters killed, stopped and cut off, scripts forgotten, the server restarted: never two at once, and all get the lock in the end" {
-  chaos queue "${SECONDS_UNDER_FIRE:-20}" "${WORKERS:-12}"
+  chaos queue "${SECONDS_UNDER_FIRE:-12}" "${WORKERS:-12}"
 }
 
 # witness RULE FILE: a job until the end of the test; it runs when this returns.

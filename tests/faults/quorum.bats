@@ -2,12 +2,9 @@
 
 load ../lib/common
 load ../lib/chaos
-load ../lib/quorum
 
 @test "two of five servers are killed, stopped and wiped; then three are down" {
-  local aged
-  make_aged
-  chaos quorum "${SECONDS_UNDER_FIRE:-20}" "$aged"
+  chaos quorum "${SECONDS_UNDER_FIRE:-12}" "${WORKERS:-10}"
 }
 
 @test "how long a hold is on a bare majority if eight jobs start at once" {

@@ -85,5 +85,5 @@ tries_for() { sed -n 's/.*trying again for \(.*\)s, then the command.*/\1/p' "$1
 }
 
 @test "readers and writers killed, stopped and cut off: writers run alone, readers together, and no writer starves" {
-  chaos readers "${SECONDS_UNDER_FIRE:-15}" "${WORKERS:-20}"
+  chaos readers "${SECONDS_UNDER_FIRE:-10}" "${WORKERS:-20}"
 }

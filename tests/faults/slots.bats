@@ -6,11 +6,11 @@ load ../lib/common
 load ../lib/chaos
 
 @test "three slots, one of twelve jobs killed each second: never more than three at once, and no slot stays empty" {
-  chaos slots "${SECONDS_UNDER_FIRE:-15}" "${WORKERS:-12}"
+  chaos slots "${SECONDS_UNDER_FIRE:-10}" "${WORKERS:-12}"
 }
 
 @test "five resources, one to five at once, under fire: none is anybody's twice, and everyone gets them in the end" {
-  chaos pools "${SECONDS_UNDER_FIRE:-15}" "${WORKERS:-12}"
+  chaos pools "${SECONDS_UNDER_FIRE:-10}" "${WORKERS:-12}"
 }
 
 @test "the witness of this test notices a resource that is another one's, and a wrong number of them" {

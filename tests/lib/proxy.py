@@ -13,11 +13,14 @@ command's first words.
 
 PROXY_HOLD=WORD:FILE holds the replies to commands with WORD back until FILE exists.
 
+PROXY_LOSES=SHARE loses this share of all replies at random; LOG gets a line "CONNECTION lost" for each.
+
 PROXY_DEAD=FILE: connections that exist when FILE appears die silently: what they receive is dropped.
 
 NO_EVALSHA=TEXT answers EVALSHA with this error, like a server without it.
 """
 import os
+import random
 import socket
 import sys
 import threading
@@ -29,6 +32,7 @@ to_lose = int(sys.argv[5]) if len(sys.argv) > 5 else 0
 slow, _, seconds = os.environ.get("PROXY_DELAY", "").partition(":")
 held, _, let_go = os.environ.get("PROXY_HOLD", "").partition(":")
 dead = os.environ.get("PROXY_DEAD", "")
+loses = float(os.environ.get("PROXY_LOSES", "0"))
 lock = threading.Lock()
 
 
@@ -69,7 +73,11 @@ def serve(number, client):
         else:
             upstream.sendall(command)
             reply = read_reply(replies)
-        if lose:
+            if random.random() < loses:
+                lose = True
+                with lock, open(log, "a") as out:
+                    out.write(f"{number} lost\n")
+        if lose or not reply:
             break
         if slow and slow.encode() in command:
             time.sleep(float(seconds))
@@ -82,7 +90,7 @@ def serve(number, client):
         with lock, open(log + ".answered", "a") as out:
             out.write(f"{came} {time.clock_gettime_ns(time.CLOCK_BOOTTIME) // 1000000} {named[:30]!r}\n")
         if words[0] == b"SUBSCRIBE":
-            threading.Thread(target=lambda: forward(upstream, client), daemon=True).start()
+            threading.Thread(target=forward, args=(replies, client), daemon=True).start()
     try:
         client.shutdown(socket.SHUT_RDWR)
     except OSError:
@@ -90,9 +98,10 @@ def serve(number, client):
     upstream.close()
 
 
-def forward(source, target):
-    while data := source.recv(4096):
-        target.sendall(data)
+def forward(replies, client):
+    while data := replies.read1(4096):
+        client.sendall(data)
+    client.shutdown(socket.SHUT_RDWR)
 
 
 acceptor = socket.socket(socket.AF_UNIX)
