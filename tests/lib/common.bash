@@ -9,12 +9,16 @@ export TESTS_DIR
 export RLOCK=${RLOCK:-$TESTS_DIR/../build/rlock}
 
 # Bats records the stack before each command, which takes a third of the tests' processor time: here only if a command
-# fails. With BATS_OWN_TRACE=1 it does so always, and the trace is also exact where a test returns or exits.
+# fails, and then the last run is shown, too. With BATS_OWN_TRACE=1 it does so always, and the trace is also exact where
+# a test returns or exits.
 if [[ -z ${BATS_OWN_TRACE:-} ]]; then
   bats_debug_trap() { trap - DEBUG; }
   bats_error_trap() {
     bats_check_status_from_trap
-    [[ -n ${BATS_DEBUG_LAST_STACK_TRACE_IS_VALID:-} ]] || bats_capture_stack_trace
+    [[ -n ${BATS_DEBUG_LAST_STACK_TRACE_IS_VALID:-} ]] || {
+      bats_capture_stack_trace
+      [[ ! -v status ]] || show
+    }
     BATS_DEBUG_LAST_STACK_TRACE_IS_VALID=1
   }
 fi
@@ -140,6 +144,12 @@ now_ms() {
 
 # past MS: that much time has passed since $began, a value of now_ms.
 past() { (($(now_ms) > began + $1)); }
+# let_pass MS: returns when that much time has passed.
+let_pass() {
+  local began
+  began=$(now_ms)
+  wait_until past "$1"
+}
 
 # assert_says TEXT: the last run wrote TEXT, on standard output or standard error.
 assert_says() {
@@ -151,7 +161,7 @@ assert_says() {
   }
 }
 
-# show: status and both outputs of the last run, visible only if the test fails.
+# show: status and both outputs of the last run, which is what a test shows when it fails.
 show() {
   echo "status=$status"
   echo "output=$output"

@@ -2,7 +2,9 @@
 #
 #   job_start [OPTION ...] NAME -- COMMAND ...   rlock run in the background; sets $frontend
 #   job_parts                                    sets $monitor and $command
-#   job_status                                   waits for its end; sets $status like a shell
+#   job_until FILE [OPTION ...] NAME             the same with a command that creates the file begun, waits for FILE, and
+#                                                exits with 3; returns when it runs
+#   job_status [STATUS]                          waits for its end; sets $status like a shell; fails if it is another one
 #   kill_guards                                  SIGKILL for both guards, at the same instant as far as they can see
 #   line_up NAME SERVER NUMBER                   NUMBER jobs wait for the lock there, one behind the other; sets $waiters.
 #                                                Each writes its number to the file "order" when it runs
@@ -15,6 +17,11 @@
 job_start() {
   "$RLOCK" run "$@" >"$BATS_TEST_TMPDIR/job.out" 2>"$BATS_TEST_TMPDIR/job.err" 3>&- &
   frontend=$!
+}
+
+job_until() {
+  job_start "${@:2}" -- bash -c 'touch begun; until [[ -e $0 ]]; do sleep 0.05; done; exit 3' "$1"
+  wait_until test -e begun
 }
 
 # child_of PID: its oldest child; fails while it has none.
@@ -31,6 +38,7 @@ job_status() {
   wait "$frontend" || status=$?
   stderr=$(cat "$BATS_TEST_TMPDIR/job.err")
   output=$(cat "$BATS_TEST_TMPDIR/job.out")
+  (($# == 0 || status == $1))
 }
 
 # The frontend is stopped first, so it cannot act on the monitor's death. (The other way round, the kernel would
