@@ -5,7 +5,8 @@ load ../lib/common
 load ../lib/job
 
 setup() {
-  dir=$BATS_TEST_TMPDIR/l
+  cd "$BATS_TEST_TMPDIR" || return
+  dir=$PWD/l
   export RLOCK_URL=local:$dir
 }
 
@@ -16,32 +17,58 @@ teardown() {
   umount "$BATS_TEST_TMPDIR/small" 2>/dev/null || true
 }
 
-# processes WORD: pids whose command line contains the word and the folder.
-processes() {
-  local pid
-  for pid in $(pgrep -f -- "$dir" || true); do
-    [[ $pid != "$$" ]] && ! gone "$pid" && grep -qza -- "$1" "/proc/$pid/cmdline" && echo "$pid"
+# servers: the pids of those in the folder. Children that write files have another name.
+servers() {
+  local process name
+  for process in /proc/[0-9]*; do
+    [[ $process/cwd -ef $dir ]] || continue
+    IFS= read -rd '' name 2>/dev/null <"$process/cmdline" || true
+    [[ ! $name =~ ^[^\ ]*redis-server ]] || gone "${process#/proc/}" || echo "${process#/proc/}"
   done
-  return 0
 }
-servers() { processes '^[^ ]*redis-server'; }
 running() { [[ -n $(servers) ]]; }
 one_server() { [[ $(servers | wc -l) == 1 ]]; }
+# kill_server: sets $before, its pid.
+kill_server() {
+  before=$(servers)
+  kill -9 "$before"
+  wait_until gone "$before"
+}
+another() { one_server && [[ $(servers) != "$before" ]]; }
 
 # held: a job holds the lock until the file go exists; $job is its pid.
 held() {
-  "$RLOCK" run "$@" job -- sh -c "touch $BATS_TEST_TMPDIR/started; until [ -e $BATS_TEST_TMPDIR/go ]; do sleep 0.05; done" \
-    2>"$BATS_TEST_TMPDIR/err" 3>&- &
+  "$RLOCK" run "$@" job -- sh -c "touch started; until [ -e go ]; do sleep 0.05; done" 2>err 3>&- &
   job=$!
-  wait_until test -e "$BATS_TEST_TMPDIR/started"
+  wait_until test -e started
   wait_until test -S "$dir/redis.sock"
 }
+# waiter: a job that waits for the lock, and ends with 5; $waiter is its pid.
+waiter() {
+  "$RLOCK" run job -- sh -c 'exit 5' 3>&- &
+  waiter=$!
+  wait_until waits
+}
+waits() { [[ $(rlock status job) == *waiting* ]]; }
+ends() {
+  local status=0
+  wait "$1" || status=$?
+  [[ $status == "$2" ]]
+}
+
+# refused STATUS TEXT...: a job is not started.
+refused() {
+  run "-$1" --separate-stderr rlock run job -- touch ran
+  assert_says "$2"
+  [[ ! -e ran ]]
+}
+needs_root() { ((EUID == 0)) || skip 'only root can do that'; }
 
 # carried: as a release has it: $RLOCK is in a prefix that has a server, too. No server is in PATH, which is $tools.
 carried() {
-  prefix=$BATS_TEST_TMPDIR/prefix tools=$BATS_TEST_TMPDIR/tools
+  prefix=$PWD/prefix tools=$PWD/tools own=$PWD/prefix/libexec/rlock/redis-server
   install -D -m 755 "$RLOCK" "$prefix/bin/rlock"
-  install -D -m 755 "$(type -P "$REDIS_SERVER")" "$prefix/libexec/rlock/redis-server"
+  install -D -m 755 "$(type -P "$REDIS_SERVER")" "$own"
   mkdir "$tools"
   ln -s /usr/bin/* "$tools"
   rm -f "$tools"/{redis,valkey}-server
@@ -49,112 +76,98 @@ carried() {
 }
 # installs VERSION: a server in PATH that claims to have this version.
 installs() {
-  printf '#!/bin/sh\n[ "$1" != -v ] || { echo "Redis server v=%s sha=0" && exit; }\nexec %s/libexec/rlock/redis-server "$@"\n' \
-    "$1" "$prefix" >"$tools/redis-server"
+  printf '#!/bin/sh\n[ "$1" != -v ] || { echo "Redis server v=%s sha=0" && exit; }\nexec %s "$@"\n' "$1" "$own" >"$tools/redis-server"
   chmod +x "$tools/redis-server"
 }
-
-@test "without a server in PATH, the one that came with rlock is used, and status says so" {
-  carried
+# would_use PATH [VERSION]: the server that status names.
+would_use() {
   run -0 --separate-stderr rlock local status
-  [[ ${lines[1]} =~ ^'server    '[0-9.]+', '"$prefix/libexec/rlock/redis-server"$ ]]
-  local said=${lines[1]}
+  [[ ${lines[1]} == "server    ${2:-[0-9]*}, $1" || ${lines[1]} =~ ^"server    "[0-9.]+", $1"$ && -z ${2:-} ]]
+}
+# runs PROGRAM: the one server that runs is this one.
+runs() { one_server && [[ $(readlink "/proc/$(servers)/exe") == "$1" ]]; }
+
+@test "without a server in PATH, the one that came with rlock is used, and status says so; if it does not start, it is named" {
+  carried
+  would_use "$own"
   run -0 --separate-stderr rlock run job -- echo mine
   [[ $output == mine && -z $stderr ]]
-  run -0 --separate-stderr rlock local status
-  [[ ${lines[0]} == 'state     running' && ${lines[1]} == "$said" ]]
+  would_use "$own"
+  [[ ${lines[0]} == 'state     running' ]]
+  rlock local stop
+  printf '#!/bin/sh\nexit 1\n' >"$own"
+  refused 69 "does $own -v work, and is there space in '$dir'?"
 }
 
-@test "the newest server is used, and an installed one if it is as new as ours" {
+@test "the newest server is used, and an installed one if it is as new as ours; the first in PATH of those installed" {
   carried
-  local own odd
-  own=$("$prefix/libexec/rlock/redis-server" -v | sed 's/.* v=\([^ ]*\).*/\1/')
-  # uses VERSION PATH: the server in PATH has this version.
-  uses() {
-    installs "$1"
-    run -0 --separate-stderr rlock local status
-    [[ ${lines[1]} == "server    $3, $2" ]] || { echo "with $1: ${lines[1]}" && return 1; }
-  }
-  uses "$own" "$tools/redis-server" "$own"
-  uses 6.2.99 "$prefix/libexec/rlock/redis-server" "$own"
-  uses 100.0.0 "$tools/redis-server" 100.0.0
-  run -0 rlock run job -- true
+  local version odd
+  version=$("$own" -v | sed 's/.* v=\([^ ]*\).*/\1/')
+  installs "$version"
+  would_use "$tools/redis-server" "$version"
+  installs 6.2.99
+  would_use "$own" "$version"
+  installs 100.0.0
+  would_use "$tools/redis-server" 100.0.0
+  rlock run job -- true
   rlock local stop
   mv "$tools/redis-server" "$tools/valkey-server"
-  run -0 --separate-stderr rlock local status
-  [[ ${lines[1]} == "server    100.0.0, $tools/valkey-server" ]]
+  would_use "$tools/valkey-server" 100.0.0
   # One that hangs, has closed its output and hangs, cannot be run or is a folder has no version.
   for odd in '/bin/sh\nexec sleep 1000' '/bin/sh\nexec >&- 2>&- sleep 1000' /no/such/shell; do
     printf "#!$odd\n" >"$tools/redis-server"
     chmod +x "$tools/redis-server"
-    run -0 --separate-stderr rlock local status
-    [[ ${lines[1]} == "server    $own, $prefix/libexec/rlock/redis-server" ]]
+    would_use "$own" "$version"
   done
   # A folder is none.
   rm "$tools/redis-server"
   mkdir "$tools/redis-server"
-  run -0 --separate-stderr rlock local status
-  [[ ${lines[1]} == "server    100.0.0, $tools/valkey-server" ]]
-}
-
-@test "a server further down PATH does not win because it calls itself newer" {
-  carried
+  would_use "$tools/valkey-server" 100.0.0
+  # One further down does not win because it calls itself newer.
+  rmdir "$tools/redis-server"
+  rm "$tools/valkey-server"
   installs 7.0.99
-  mkdir "$BATS_TEST_TMPDIR/others"
-  sed 's/7.0.99/99.0/' "$tools/redis-server" >"$BATS_TEST_TMPDIR/others/valkey-server"
-  chmod 777 "$BATS_TEST_TMPDIR/others" "$BATS_TEST_TMPDIR/others/valkey-server"
-  PATH=$tools:$BATS_TEST_TMPDIR/others run -0 --separate-stderr rlock local status
+  mkdir others
+  sed 's/7.0.99/99.0/' "$tools/redis-server" >others/valkey-server
+  chmod 777 others others/valkey-server
+  PATH=$tools:$PWD/others run -0 --separate-stderr rlock local status
   [[ ${lines[1]} != *others* ]]
 }
 
 @test "a server that came with rlock is not used if others could change it" {
   carried
-  local server=$prefix/libexec/rlock/redis-server
-  chmod o+w "$server"
-  run -69 --separate-stderr rlock run job -- touch "$BATS_TEST_TMPDIR/ran"
-  assert_says "the server did not start; $server: not trusted, because others may write to it; chmod go-w $server"
-  chmod o-w "$server"
+  chmod o+w "$own"
+  refused 69 "the server did not start; $own: not trusted, because others may write to it; chmod go-w $own"
+  chmod o-w "$own"
   chmod o+w "$prefix"
-  run -69 --separate-stderr rlock run job -- touch "$BATS_TEST_TMPDIR/ran"
-  assert_says "$prefix: not trusted, because others may write to it"
+  refused 69 "$prefix: not trusted, because others may write to it"
   chmod o-w "$prefix"
   if ((EUID == 0)); then
-    chown 65534 "$server"
-    run -69 --separate-stderr rlock run job -- touch "$BATS_TEST_TMPDIR/ran"
-    assert_says 'belongs to another user'
+    chown 65534 "$own"
+    refused 69 'belongs to another user'
   fi
-  mv "$server" "$prefix/real"
-  ln -s "$prefix/real" "$server"
-  run -69 --separate-stderr rlock run job -- touch "$BATS_TEST_TMPDIR/ran"
-  assert_says 'the server did not start; no redis-server or valkey-server in PATH; install the package redis-server'
-  [[ ! -e $BATS_TEST_TMPDIR/ran ]]
+  mv "$own" "$prefix/real"
+  ln -s "$prefix/real" "$own"
+  refused 69 'the server did not start; no redis-server or valkey-server in PATH; install the package redis-server'
 }
 
 @test "kill -9 of the server that came with rlock, while a job runs and one waits: both go on" {
   carried
-  local waiter before status=0
   held --lease 5s
-  "$RLOCK" run job -- sh -c 'exit 5' 3>&- &
-  waiter=$!
-  wait_until eval '[[ $(rlock status job) == *waiting* ]]'
-  before=$(servers)
-  kill -9 "$before"
-  wait_until gone "$before"
-  wait_until one_server
-  [[ $(readlink "/proc/$(servers)/exe") == "$prefix/libexec/rlock/redis-server" ]]
+  waiter
+  kill_server
+  wait_until runs "$own"
   run -75 rlock run -n job -- true
-  touch "$BATS_TEST_TMPDIR/go"
+  touch go
   wait "$job"
-  wait "$waiter" || status=$?
-  [[ $status == 5 ]]
+  ends "$waiter" 5
 }
 
 @test "an upgrade of rlock and its server: the old one goes on with all locks, and after a stop the new one has them" {
   carried
-  local owner old
+  local owner old file
   owner=$(rlock acquire job --lease 10m)
   old=$(servers)
-  local file
   for file in bin/rlock libexec/rlock/redis-server; do
     cp "$prefix/$file" "$prefix/new"
     mv "$prefix/new" "$prefix/$file"
@@ -163,21 +176,23 @@ installs() {
   [[ $(servers) == "$old" && $(readlink "/proc/$old/exe") == *' (deleted)' ]]
   rlock local stop --yes
   run -75 rlock run -n job -- true
-  one_server
-  [[ $(readlink "/proc/$(servers)/exe") == "$prefix/libexec/rlock/redis-server" ]]
+  runs "$own"
   rlock release job --owner "$owner"
 }
 
-@test "the first use starts a server that only we can reach" {
+# CI systems kill what a job has left behind if it has the job's variables; but other jobs use this server.
+@test "the first use starts a server that only we can reach, that gets no password of another one, and none of the job's variables" {
+  export RUNNER_TRACKING_ID=github_1 JENKINS_NODE_COOKIE=a1 BUILD_ID=7 CI=true REDISCLI_AUTH=secret RLOCK_PASSWORD=secret
   run --separate-stderr -0 rlock run job -- echo mine
   [[ $output == mine && -z $stderr ]]
+  unset REDISCLI_AUTH
   one_server
   [[ $(stat -c '%a %U' "$dir") == "700 $(id -un)" ]]
   [[ $(redis-cli -s "$dir/redis.sock" config get port) == $'port\n0' ]]
   [[ $(redis-cli -s "$dir/redis.sock" config get appendonly) == $'appendonly\nyes' ]]
   [[ $(redis-cli -s "$dir/redis.sock" config get maxmemory-policy) == $'maxmemory-policy\nnoeviction' ]]
-  run --separate-stderr -0 rlock local status
-  assert_says 'state     running'
+  [[ -r /proc/$(servers)/environ ]]
+  not grep -qzE '^(RUNNER_TRACKING_ID|JENKINS_NODE_COOKIE|BUILD_ID|CI)=' "/proc/$(servers)/environ"
 }
 
 @test "local stop ends once the server has ended, also one that does not answer" {
@@ -224,83 +239,58 @@ installs() {
   fi
   [[ $(servers) == "$before" ]]
   run -75 --separate-stderr rlock run -n --server-timeout 30s job -- true
-  one_server
-  [[ $(servers) != "$before" ]]
+  another
   rlock release job --owner "$owner"
 }
 
-# twenty_uses: all of them at once; each runs its command, and one server serves them.
-twenty_uses() {
-  local i pids=()
-  for i in {1..20}; do
-    "$RLOCK" run "job$i" -- sh -c 'echo x' >>"$BATS_TEST_TMPDIR/ran" 3>&- &
-    pids+=($!)
+@test "twenty first uses at once start one server, and so do twenty after a crash" {
+  local start i pids
+  for start in 1 2; do
+    pids=()
+    for i in {1..20}; do
+      "$RLOCK" run "job$i" -- sh -c 'echo x' >>"ran$start" 3>&- &
+      pids+=($!)
+    done
+    for i in "${pids[@]}"; do wait "$i"; done
+    [[ $(wc -l <"ran$start") == 20 && $(grep -c 'Server initialized' "$dir/redis.log") == "$start" ]]
+    one_server
+    kill -9 "$(servers)"
   done
-  for i in "${pids[@]}"; do wait "$i"; done
-  [[ $(wc -l <"$BATS_TEST_TMPDIR/ran") == 20 ]]
-  one_server
 }
 
-@test "twenty first uses at once start one server" {
-  twenty_uses
-  [[ $(grep -c 'Server initialized' "$dir/redis.log") == 1 ]]
-}
-
-# CI systems kill what a job has left behind if it has the job's variables; but other jobs use this server.
-@test "the server has none of the variables of the job that used it first" {
-  local pid
-  RUNNER_TRACKING_ID=github_1 JENKINS_NODE_COOKIE=a1 BUILD_ID=7 CI=true rlock run job -- true
-  pid=$(servers)
-  [[ -r /proc/$pid/environ ]]
-  not grep -qzE '^(RUNNER_TRACKING_ID|JENKINS_NODE_COOKIE|BUILD_ID|CI)=' "/proc/$pid/environ"
-}
-
-@test "the next use starts a killed server again, and held locks are still held" {
-  local owner before
-  owner=$(rlock acquire job --lease 1m)
-  before=$(servers)
-  kill -9 "$before"
-  wait_until gone "$before"
+@test "a use right after the death of the server starts the next one, and held locks are still held" {
+  local owner before i
+  owner=$(rlock acquire job --lease 5m)
+  kill_server
   run -0 --separate-stderr rlock local status
   assert_says 'state     not running'
   not running
-  run -75 rlock run -n job -- true
-  one_server
-  run -0 rlock release job --owner "$owner"
-}
-
-@test "twenty uses at once after a crash start one server" {
-  rlock run job -- true
-  kill -9 "$(servers)"
-  twenty_uses
-  [[ $(grep -c 'Server initialized' "$dir/redis.log") == 2 ]]
+  for i in {1..10}; do
+    run -75 rlock run -n job -- true
+    one_server
+    kill -9 "$(servers)"
+  done
+  rlock release job --owner "$owner"
 }
 
 @test "a job survives the death of its server, which it starts again, but not as a part of itself" {
-  local before status=0 job
-  "$RLOCK" run --lease 12s job -- sh -c "until [ -e $BATS_TEST_TMPDIR/go ]; do sleep 0.05; done; exit 6" 2>"$BATS_TEST_TMPDIR/err" 3>&- &
-  job=$!
-  wait_until rlock status --is-held job
-  before=$(servers)
-  kill -9 "$before"
-  another() { [[ $(servers) != "$before" ]] && one_server; }
+  local before
+  held --lease 12s
+  kill_server
   wait_until another
   # Held by the restarted server, for longer than the lease that was first granted.
-  local began
-  began=$(now_ms)
-  wait_until past 12500
+  let_pass 12500
   rlock status --is-held job
   before=$(servers)
-  touch "$BATS_TEST_TMPDIR/go"
-  wait "$job" || status=$?
-  [[ $status == 6 ]]
+  touch go
+  wait "$job"
   [[ $(servers) == "$before" ]]
   run -0 rlock run -n job -- true
 }
 
 @test "a server that is started inside a job is no part of it: the job neither waits for it nor ends it" {
   local before how
-  outside() { rlock --url "local:$BATS_TEST_TMPDIR/outside" "$@"; }
+  outside() { rlock --url "local:$PWD/outside" "$@"; }
   for how in kill wait; do
     # By a command whose job has the same server.
     rlock run job -- true
@@ -314,13 +304,13 @@ twenty_uses() {
       "$RLOCK" --url "$RLOCK_URL" run middle -- "$RLOCK" acquire "$how" --lease 10m
     [[ -z $stderr ]]
     before=$(servers)
-    run -0 rlock status --is-held "$how"
+    rlock status --is-held "$how"
     # What else is left is still ended.
     run -0 --separate-stderr outside run outer -- \
       sh -c "sleep 1000 >/dev/null 2>&1 & kill -9 $before; $RLOCK --url $RLOCK_URL status $how"
     [[ $stderr == *'ended 1 process that the command left: sleep '* ]]
     one_server
-    run -0 rlock status --is-held "$how"
+    rlock status --is-held "$how"
     rlock local stop --yes
   done
   outside local stop
@@ -328,77 +318,65 @@ twenty_uses() {
 
 @test "a server that is started inside a job survives the SIGKILL with which its job is ended" {
   local before
-  RLOCK_URL=local:$BATS_TEST_TMPDIR/outside job_start -k 0 outer -- \
-    sh -c "$RLOCK --url $RLOCK_URL acquire inner --lease 10m && touch $BATS_TEST_TMPDIR/started; exec sleep 1000"
-  wait_until test -e "$BATS_TEST_TMPDIR/started"
+  RLOCK_URL=local:$PWD/outside job_start -k 0 outer -- \
+    sh -c "$RLOCK --url $RLOCK_URL acquire inner --lease 10m && touch started; exec sleep 1000"
+  wait_until test -e started
   before=$(servers)
   kill -TERM "$frontend"
-  job_status
-  [[ $status == 143 && $(servers) == "$before" ]]
-  run -0 rlock status --is-held inner
-  rlock --url "local:$BATS_TEST_TMPDIR/outside" local stop
+  job_status 143
+  [[ $(servers) == "$before" ]]
+  rlock status --is-held inner
+  rlock --url "local:$PWD/outside" local stop
 }
 
 @test "an isolated job ends with the server that was started inside it, and the next use starts it again" {
   local how
   needs_pid_namespaces
   for how in kill wait; do
-    run -0 --separate-stderr rlock --url "local:$BATS_TEST_TMPDIR/outside" run --isolate --leftovers "$how" outer -- \
+    run -0 --separate-stderr rlock --url "local:$PWD/outside" run --isolate --leftovers "$how" outer -- \
       "$RLOCK" --url "$RLOCK_URL" acquire "$how" --lease 10m
     [[ -z $stderr ]]
     not running
-    run -0 rlock status --is-held "$how"
+    rlock status --is-held "$how"
     rlock local stop --yes
   done
-  rlock --url "local:$BATS_TEST_TMPDIR/outside" local stop
+  rlock --url "local:$PWD/outside" local stop
 }
 
 @test "kill -9 of the server, and then of the monitor that has started the next one: that one goes on" {
   local before
-  job_start --lease 5s --on-lost "touch $BATS_TEST_TMPDIR/lost; sleep 1000 & sleep 1" job -- sleep 1000
+  job_start --lease 5s --on-lost "touch $PWD/lost; sleep 1000 & sleep 1" job -- sleep 1000
   job_parts
   wait_until rlock status --is-held job
-  before=$(servers)
-  kill -9 "$before"
-  wait_until gone "$before"
+  kill_server
   wait_until one_server
   before=$(servers)
   kill -9 "$monitor"
-  job_status
-  [[ $status == 74 && -e $BATS_TEST_TMPDIR/lost ]]
-  [[ $(servers) == "$before" ]]
+  job_status 74
+  [[ -e lost && $(servers) == "$before" ]]
 }
 
 @test "a waiter starts the server of a killed one, keeps its place, and gets the lock" {
-  local owner before status=0 waiter
+  local owner before waiter
   owner=$(rlock acquire job --lease 10m)
-  "$RLOCK" run job -- sh -c 'exit 5' 3>&- &
-  waiter=$!
-  waits() { [[ $(rlock status --json job) == *'"waiters": [{'* || $(rlock status job) == *'waiting'* ]]; }
-  wait_until waits
-  before=$(servers)
-  kill -9 "$before"
-  wait_until gone "$before"
+  waiter
+  kill_server
   wait_until one_server # no other use
   run -75 rlock run -n job -- true
   wait_until waits
   rlock release job --owner "$owner"
-  wait "$waiter" || status=$?
-  [[ $status == 5 ]]
+  ends "$waiter" 5
   one_server
 }
 
 @test "a keeper starts the server of a killed one, and keeps its lock" {
-  local before began
+  local before
   sleep 1000 3>&- &
   local watched=$!
   rlock acquire job --lease 5s --for-pid "$watched" >/dev/null
-  before=$(servers)
-  kill -9 "$before"
-  wait_until gone "$before"
+  kill_server
   wait_until one_server
-  began=$(now_ms)
-  wait_until past 6000
+  let_pass 6000
   rlock status --is-held job
   kill "$watched"
   wait_until not rlock status --is-held job
@@ -409,33 +387,28 @@ twenty_uses() {
   owner=$(rlock acquire job --lease 1m)
   run --separate-stderr -75 rlock local stop
   assert_says "locks are held: 'job'; to stop the server anyway, give --yes; running jobs start it again"
-  run -0 rlock local stop --yes
+  rlock local stop --yes
   wait_until not running
-  run --separate-stderr -0 rlock local stop
-  assert_says 'not running'
-  run --separate-stderr -0 rlock local status
-  assert_says 'not running'
   run -75 rlock run -n job -- true # started again, and the lock is still there
   rlock release job --owner "$owner"
-  run -0 rlock local stop
+  rlock local stop
 }
 
 @test "a running job starts the server again that stop --yes has stopped, and keeps its lock" {
   held --lease 5s
-  local began before
+  local before
   before=$(servers)
-  run -0 rlock local stop --yes
+  rlock local stop --yes
   gone "$before"
   wait_until one_server
-  began=$(now_ms)
-  wait_until past 6000
+  let_pass 6000
   rlock status --is-held job
-  touch "$BATS_TEST_TMPDIR/go"
+  touch go
   wait "$job"
 }
 
 @test "stop does not end a lock that was granted after it has looked" {
-  local proxy owner stopping status=0
+  local proxy owner stopping
   rlock run job -- true
   mv "$dir/redis.sock" "$dir/real"
   PROXY_HOLD="SCAN:$dir/go" python3 "$TESTS_DIR/lib/proxy.py" "$dir/redis.sock" "$dir/real" "$dir/seen" 3>&- &
@@ -446,28 +419,14 @@ twenty_uses() {
   wait_until grep -q SCAN "$dir/seen"
   owner=$(rlock acquire other --lease 5m)
   touch "$dir/go"
-  wait "$stopping" || status=$?
+  wait "$stopping"
   kill "$proxy"
-  [[ $status == 0 ]]
-  run -0 rlock status --is-held other
+  rlock status --is-held other
   rlock release other --owner "$owner"
 }
 
-@test "a folder that others can enter is refused" {
-  mkdir -m 755 "$dir"
-  run --separate-stderr -78 rlock run job -- true
-  assert_says 'chmod 700'
-}
-
-@test "a folder that is a link is refused" {
-  mkdir -m 700 "$BATS_TEST_TMPDIR/real"
-  ln -s "$BATS_TEST_TMPDIR/real" "$dir"
-  run --separate-stderr -78 rlock run job -- true
-  run --separate-stderr -78 rlock run --url "local:$dir/" job -- true
-}
-
 @test "local stop for another user's folder ends no process" {
-  ((EUID == 0)) || skip "only root can give a folder away"
+  needs_root
   mkdir -m 700 "$dir"
   python3 - "$dir" 3>&- <<'PY' &
 import fcntl, os, struct, sys, time
@@ -482,23 +441,13 @@ PY
   local theirs=$!
   wait_until test -e "$dir/ready"
   run --separate-stderr rlock local stop --yes
-  show
   kill -0 "$theirs"
   kill "$theirs"
   chown 0 "$dir"
 }
 
-@test "a folder of another user is refused" {
-  ((EUID == 0)) || skip "only root can give a folder away"
-  mkdir -m 700 "$dir"
-  chown 65534 "$dir"
-  run --separate-stderr -78 rlock run job -- true
-  assert_says 'another user'
-  chown 0 "$dir"
-}
-
 @test "a server of another user is not trusted" {
-  ((EUID == 0)) || skip "only root can start one"
+  needs_root
   mkdir -m 700 "$dir"
   chown 65534 "$dir"
   chmod 711 "$BATS_TEST_TMPDIR" "$BATS_FILE_TMPDIR" "$BATS_RUN_TMPDIR"
@@ -507,37 +456,38 @@ PY
   local server=$!
   wait_until redis-cli -s "$dir/redis.sock" ping
   chown 0 "$dir"
-  run --separate-stderr -77 rlock run job -- true
-  assert_says 'not trusted'
+  refused 77 'not trusted'
   kill "$server"
   wait_until gone "$server"
   rm "$dir/redis.sock"
 }
 
+# small_disk KIB: $dir is on it.
+small_disk() {
+  mkdir small
+  mount -t tmpfs -o "size=$1k" tmpfs small 2>/dev/null || skip 'may not mount a small file system'
+  dir=$PWD/small/l
+  export RLOCK_URL=local:$dir
+}
+
 @test "a full disk causes a message, and nothing is left running" {
-  mkdir "$BATS_TEST_TMPDIR/small"
-  mount -t tmpfs -o size=64k tmpfs "$BATS_TEST_TMPDIR/small" 2>/dev/null || skip "may not mount a small file system"
-  dir=$BATS_TEST_TMPDIR/small/l
+  small_disk 64
   mkdir -m 700 "$dir"
   head -c 100000 /dev/zero >"$dir/filler" 2>/dev/null || true
-  RLOCK_URL=local:$dir run --separate-stderr rlock run job -- touch "$BATS_TEST_TMPDIR/started"
-  show
+  run --separate-stderr rlock run job -- touch ran
   if [[ $status == 0 && $("$REDIS_SERVER" --version) == *'v=6.'* ]]; then
     assert_says MISCONF # 6.2 starts, and finds out after its first write
-    rlock --url "local:$dir" local stop --yes
+    rlock local stop --yes
   else
     assert_says 'did not start'
     [[ $stderr == *'No space left on device'* || $stderr == *'is there space in '* ]]
-    [[ $status == 69 && ! -e $BATS_TEST_TMPDIR/started ]]
+    [[ $status == 69 && ! -e ran ]]
   fi
   wait_until not running
 }
 
 @test "a disk that fills up later refuses grants with 69, and keeps the lock that it gave, also if the server is killed then" {
-  mkdir "$BATS_TEST_TMPDIR/small"
-  mount -t tmpfs -o size=256k tmpfs "$BATS_TEST_TMPDIR/small" 2>/dev/null || skip "may not mount a small file system"
-  dir=$BATS_TEST_TMPDIR/small/l
-  export RLOCK_URL=local:$dir
+  small_disk 256
   rlock acquire job --lease 1m
   head -c 1000000 /dev/zero >"$dir/filler" 2>/dev/null || true
   local i
@@ -545,26 +495,18 @@ PY
     run --separate-stderr rlock acquire "other$i" --lease 1m --server-timeout 300ms
     ((status == 0)) || break
   done
-  show
   [[ $status == 69 ]]
   assert_says MISCONF
-  run -0 rlock status --is-held job
+  rlock status --is-held job
   kill -9 "$(servers)"
   wait_until not running
-  run -0 rlock status --is-held job
+  rlock status --is-held job
   rm "$dir/filler"
   run -75 rlock run -n job -- true
 }
 
-@test "without redis-server in PATH, the message says what to install" {
-  mkdir "$BATS_TEST_TMPDIR/bin"
-  run --separate-stderr -69 env "PATH=$BATS_TEST_TMPDIR/bin" "$(realpath "$RLOCK")" run job -- true
-  assert_says 'install the package redis-server'
-}
-
 @test "the server starts regardless of its first user's configuration, and of how that was named" {
   local stop=("$RLOCK" local stop --url "local:$dir")
-  cd "$BATS_TEST_TMPDIR"
   echo 'server-timeout = "20s"' >c.toml
   RLOCK_CONFIG=c.toml run -0 --separate-stderr rlock run job -- true
   "${stop[@]}"
@@ -576,47 +518,25 @@ PY
   XDG_CONFIG_HOME=$PWD/config run -0 --separate-stderr rlock run --config c.toml job -- true
 }
 
-@test "a password meant for another server is not sent to it" {
-  REDISCLI_AUTH=secret RLOCK_PASSWORD=secret run --separate-stderr -0 rlock run job -- true
-  [[ -z $stderr ]]
-}
-
-@test "rlock local needs a local: address and one of its words" {
-  run --separate-stderr -64 rlock --url redis://h local status
-  assert_says 'local:'
-  run -64 rlock local
-  run -64 rlock local restart
-}
-
-@test "a use right after the death of the server starts the next one" {
-  rlock acquire job --lease 5m
-  local i
-  for i in {1..20}; do
-    kill -9 "$(servers)"
-    run -0 rlock status --is-held job
-    one_server
-  done
-}
-
 @test "each of two users has a server of their own, and the second one may not use the folder of the first" {
-  ((EUID == 0)) || skip "only root can become another user"
+  needs_root
   chmod 711 "$BATS_TEST_TMPDIR" "$BATS_FILE_TMPDIR" "$BATS_RUN_TMPDIR"
-  install -d -m 711 "$BATS_TEST_TMPDIR/b"
-  install -d -m 700 -o 65534 -g 65534 "$BATS_TEST_TMPDIR/b/theirs"
+  install -d -m 711 b
+  install -d -m 700 -o 65534 -g 65534 b/theirs
   carried
   theirs() { (umask 0777 && exec setpriv --reuid=65534 --regid=65534 --clear-groups "$RLOCK" --url "$@"); }
   local ours=$RLOCK_URL
-  dir=$BATS_TEST_TMPDIR/b
+  dir=$PWD/b/theirs
   rlock acquire job --lease 10m
-  run -0 theirs "local:$dir/theirs" run -n job -- true # with an umask that takes away all rights
+  run -0 theirs "local:$dir" run -n job -- true # with an umask that takes away all rights
   kill -9 $(servers)
-  run -0 theirs "local:$dir/theirs" run -n job -- true
+  run -0 theirs "local:$dir" run -n job -- true
   run -71 --separate-stderr theirs "$ours" run -n job -- true
   assert_says 'Permission denied'
-  run -78 --separate-stderr rlock --url "local:$dir/theirs" run -n job -- true
+  run -78 --separate-stderr rlock --url "local:$dir" run -n job -- true
   assert_says 'another user'
   run -75 rlock run -n job -- true
-  theirs "local:$dir/theirs" local stop
+  theirs "local:$dir" local stop
   dir=$BATS_TEST_TMPDIR/l
 }
 
@@ -663,83 +583,100 @@ PY
 }
 
 @test "a program that was replaced while it runs goes on with its server, and so does the new one" {
-  install -m 755 "$RLOCK" "$BATS_TEST_TMPDIR/rlock"
-  RLOCK=$BATS_TEST_TMPDIR/rlock held --lease 5s
-  install -m 755 "$RLOCK" "$BATS_TEST_TMPDIR/new"
-  mv "$BATS_TEST_TMPDIR/new" "$BATS_TEST_TMPDIR/rlock"
+  install -m 755 "$RLOCK" rlock
+  RLOCK=$PWD/rlock held --lease 5s
+  install -m 755 "$RLOCK" new
+  mv new rlock
   kill -9 "$(servers)"
-  run -75 "$BATS_TEST_TMPDIR/rlock" run -n job -- true
+  run -75 ./rlock run -n job -- true
   one_server
-  touch "$BATS_TEST_TMPDIR/go"
+  touch go
   wait "$job"
 }
 
-@test "impossible folders: relative, too long, a file" {
-  RLOCK_URL=local:relative run -78 --separate-stderr rlock run job -- touch "$BATS_TEST_TMPDIR/ran"
-  assert_says absolute
-  RLOCK_URL=local:/$(printf 'a%.0s' {1..120}) run -78 --separate-stderr rlock run job -- touch "$BATS_TEST_TMPDIR/ran"
-  assert_says 107
+@test "folders that are impossible, not ours alone, or that others could replace are refused" {
+  RLOCK_URL=local:relative refused 78 absolute
+  RLOCK_URL=local:/$(printf 'a%.0s' {1..120}) refused 78 107
   : >"$dir"
-  run -78 --separate-stderr rlock run job -- touch "$BATS_TEST_TMPDIR/ran"
-  assert_says 'not a folder'
+  refused 78 'not a folder'
   rm "$dir"
-  [[ ! -e $BATS_TEST_TMPDIR/ran ]]
+  mkdir -m 755 "$dir"
+  refused 78 'chmod 700'
+  chmod 700 "$dir"
+  if ((EUID == 0)); then
+    chown 65534 "$dir"
+    refused 78 'another user'
+    chown 0 "$dir"
+  fi
+  mv "$dir" real
+  ln -s "$PWD/real" "$dir"
+  refused 78 ''
+  RLOCK_URL=local:$dir/ refused 78 ''
+  rm "$dir"
+  mkdir -m 777 open
+  RLOCK_URL=local:$PWD/open/l refused 78 'chmod go-w'
+  mkdir open/ours
+  RLOCK_URL=local:$PWD/open/ours/l refused 78 "chmod go-w $PWD/open"
+  [[ ! -e open/ours/l ]]
+  chmod 1777 open
+  RLOCK_URL=local:$PWD/open/l rlock run job -- true
+  RLOCK_URL=local:$PWD/open/l rlock local stop
 }
 
-@test "status and stop for a server that was never started do not start it" {
+@test "status and stop for a server that was never started do not start it; only local: addresses have one" {
   run -0 --separate-stderr rlock local status
   assert_says 'not running'
   run -0 --separate-stderr rlock local stop
   not running
   [[ ! -e $dir ]]
+  run --separate-stderr -64 rlock --url redis://h local status
+  assert_says 'local:'
+  run -64 rlock local
+  run -64 rlock local restart
 }
 
 # The user's own folder is below the home in the user database, and /tmp may belong to anybody: each of these tests has
 # its own of both, in a mount namespace, where it is root. The program is there as ./rlock.
 in_own_host() {
-  local home
-  home=$(getent passwd 0 | cut -d: -f6)
-  mkdir -p "$BATS_TEST_TMPDIR/home"
-  [[ -x $BATS_TEST_TMPDIR/home/rlock ]] || cp "$RLOCK" "$BATS_TEST_TMPDIR/home/rlock"
   env -u RLOCK_URL timeout -k 1 60 "${namespace[@]}" bash -c '
     mount --bind "$1" "$2" && mount -t tmpfs tmpfs /tmp && cd "$2" && export RLOCK_URL=local: && shift 2 && eval "$@"' \
-    - "$BATS_TEST_TMPDIR/home" "$home" "$@"
+    - "$BATS_TEST_TMPDIR/home" "$(getent passwd 0 | cut -d: -f6)" "$@"
 }
 own_host() {
   namespace=(unshare -m)
   "${namespace[@]}" true 2>/dev/null || namespace=(unshare -r -m)
   "${namespace[@]}" true 2>/dev/null || skip 'MOUNT NAMESPACES ARE NOT ALLOWED HERE: the folder of local: is not tested'
+  mkdir home
+  cp "$RLOCK" home/rlock
 }
 
-@test "own folder: jobs with a private /tmp look in the same place" {
+@test "own folder: jobs with a private /tmp look in the same place, and it does not matter who was first there" {
   own_host
-  in_own_host './rlock run job -- sh -c "touch started; until [ -e go ]; do sleep 0.05; done"; e=$?; ./rlock local stop --yes; exit $e' \
-    >"$BATS_TEST_TMPDIR/first.out" 2>&1 3>&- &
+  in_own_host 'mkdir -m 777 /tmp/rlock-0; touch /tmp/rlock-0/x; ln -s nowhere /tmp/rlock
+    ./rlock run job -- sh -c "touch started; until [ -e go ]; do sleep 0.05; done"; e=$?; ./rlock local stop --yes; exit $e' \
+    >first.out 2>&1 3>&- &
   local first=$!
-  wait_until test -e "$BATS_TEST_TMPDIR/home/started"
+  wait_until test -e home/started
   run --separate-stderr in_own_host './rlock run -n job -- touch second'
-  show
-  touch "$BATS_TEST_TMPDIR/home/go"
-  [[ $status == 75 && ! -e $BATS_TEST_TMPDIR/home/second ]]
+  touch home/go
+  [[ $status == 75 && ! -e home/second ]]
   wait "$first"
 }
 
-@test "own folder: it does not matter who was first in /tmp" {
-  own_host
-  run -0 --separate-stderr in_own_host 'mkdir -m 777 /tmp/rlock-0; touch /tmp/rlock-0/x; ln -s nowhere /tmp/rlock;
-    ./rlock run job -- echo ran; e=$?; ./rlock local stop; exit $e'
-  [[ ${lines[0]} == ran ]]
-}
-
-@test "own folder: HOME and XDG_RUNTIME_DIR change nothing, and nobody else can enter it" {
+@test "own folder: HOME and XDG_RUNTIME_DIR change nothing, and nobody else can enter it, whatever the umask is" {
   own_host
   run -0 --separate-stderr in_own_host 'mkdir -p /tmp/h /tmp/x; ./rlock local status | grep folder;
     HOME=/tmp/h XDG_RUNTIME_DIR=/tmp/x XDG_STATE_HOME=/tmp/x ./rlock local status | grep folder;
     env -i PATH="$PATH" ./rlock --url local: local status | grep folder;
     umask 000; ./rlock run job -- true; ./rlock local stop >&2; find .local -perm /077 ! -type s; ls /tmp/h /tmp/x'
-  show
   [[ ${lines[0]} == */.local/state/rlock/* && ${lines[1]} == "${lines[0]}" && ${lines[2]} == "${lines[0]}" ]]
   [[ $output != *$'\n.local'* ]]
+  run -0 in_own_host 'rm -r .local; umask 0777; ./rlock run job -- true; ./rlock local stop >&2
+    find .local -type d ! -perm 700 | grep . && exit 1; stat -c %a .local'
+  [[ ${lines[-1]} == 700 ]]
+  (umask 0777 && rlock run x -- true)
+  rlock local stop
+  [[ $(stat -c %a "$dir" "$dir/redis.log") == $'700\n600' ]]
 }
 
 @test "own folder: hosts that share a home have one folder each" {
@@ -748,7 +685,6 @@ own_host() {
   run -0 --separate-stderr in_own_host './rlock local status | grep folder
     echo 0123456789abcdef0123456789abcdef >/tmp/id; mount --bind /tmp/id /etc/machine-id; ./rlock local status | grep folder
     : >/tmp/id; ./rlock local status | grep folder'
-  show
   [[ ${lines[1]} == */rlock/0123456789abcdef && ${lines[0]} != "${lines[1]}" ]]
   [[ ${lines[2]} == */rlock/"$(uname -n)" ]]
 }
@@ -760,30 +696,11 @@ own_host() {
     run -78 --separate-stderr in_own_host "[[ $home != /tmp/a* ]] || mkdir $home; sed 's,^root:.*,root:x:0:0:root:$home:/bin/sh,' /etc/passwd >/tmp/passwd
       mount --bind /tmp/passwd /etc/passwd; ./rlock run job -- touch started"
     assert_says 'local:/dir'
-    [[ ! -e $BATS_TEST_TMPDIR/home/started ]]
   done
   run -78 --separate-stderr in_own_host 'grep -v ^root: /etc/passwd >/tmp/passwd; mount --bind /tmp/passwd /etc/passwd
     echo "passwd: files" >/tmp/nss; mount --bind /tmp/nss /etc/nsswitch.conf; ./rlock run job -- touch started'
   assert_says 'not in the user database'
-}
-
-@test "a folder that others could replace is refused" {
-  mkdir -m 777 "$BATS_TEST_TMPDIR/open"
-  RLOCK_URL=local:$BATS_TEST_TMPDIR/open/l run -78 --separate-stderr rlock run job -- touch "$BATS_TEST_TMPDIR/started"
-  assert_says 'chmod go-w'
-  chmod 1777 "$BATS_TEST_TMPDIR/open"
-  dir=$BATS_TEST_TMPDIR/open/l
-  RLOCK_URL=local:$dir run -0 --separate-stderr rlock run job -- true
-  RLOCK_URL=local:$dir run -0 rlock local stop
-  [[ ! -e $BATS_TEST_TMPDIR/started ]]
-}
-
-@test "a folder is refused if others could replace one above it" {
-  mkdir -m 777 "$BATS_TEST_TMPDIR/open"
-  mkdir "$BATS_TEST_TMPDIR/open/ours"
-  RLOCK_URL=local:$BATS_TEST_TMPDIR/open/ours/l run -78 --separate-stderr rlock run job -- touch "$BATS_TEST_TMPDIR/started"
-  assert_says "chmod go-w $BATS_TEST_TMPDIR/open"
-  [[ ! -e $BATS_TEST_TMPDIR/started && ! -e $BATS_TEST_TMPDIR/open/ours/l ]]
+  [[ ! -e home/started ]]
 }
 
 @test "a cleaner that removes the socket does not cause a second server" {
@@ -791,67 +708,60 @@ own_host() {
   rm -f "$dir/redis.sock"
   run -69 --separate-stderr rlock local stop --server-timeout 300ms
   assert_says '--yes'
-  run --separate-stderr rlock run -n --server-timeout 20s job -- touch "$BATS_TEST_TMPDIR/second"
-  show
-  [[ $status == 75 && ! -e $BATS_TEST_TMPDIR/second ]]
+  run -75 --separate-stderr rlock run -n --server-timeout 20s job -- touch second
   one_server
-  touch "$BATS_TEST_TMPDIR/go"
+  touch go
   wait "$job"
   run -0 rlock run -n job -- true
 }
 
 @test "a cleaner that removes everything does not cause a second server, and the job keeps its lock" {
   held --lease 5s
-  local began
   rm -rf "$dir"/*
   # A user is told what to do.
-  run -69 --separate-stderr rlock run -n --server-timeout 20s job -- touch "$BATS_TEST_TMPDIR/second"
+  run -69 --separate-stderr rlock run -n --server-timeout 20s job -- touch second
   assert_says "wait until its jobs have ended; kill -9 $(servers) ends it"
   [[ $stderr != *'loses no lock'* ]]
   one_server
-  began=$(now_ms)
-  wait_until past 6000
+  let_pass 6000
   not gone "$job"
-  [[ ! -e $BATS_TEST_TMPDIR/second ]]
-  touch "$BATS_TEST_TMPDIR/go"
+  [[ ! -e second ]]
+  touch go
   wait "$job"
-  run -0 rlock local stop --yes
+  rlock local stop --yes
   not running
   run -0 rlock run -n job -- true
 }
 
 @test "a folder that is moved ends its server, and the job using it says so; the next server keeps its socket" {
   held --lease 6s
-  local server owner status=0
+  local server owner
   server=$(servers)
-  mv "$dir" "$BATS_TEST_TMPDIR/away"
+  mv "$dir" away
   owner=$(rlock acquire job --lease 10m) # mostly before the job renews its lock
-  wait "$job" || status=$?
-  [[ $status == 74 ]]
+  ends "$job" 74
   wait_until gone "$server"
-  grep -q 'removed or replaced' "$BATS_TEST_TMPDIR/err"
+  grep -q 'removed or replaced' err
   one_server
   test -S "$dir/redis.sock"
   rlock release job --owner "$owner"
 }
 
 @test "a folder that is unreadable for a while keeps its server and its locks" {
-  local above=$BATS_TEST_TMPDIR/above server
-  mkdir "$above"
-  dir=$above/l
+  local server
+  mkdir above
+  dir=$PWD/above/l
   export RLOCK_URL=local:$dir
   held --lease 5s
   server=$(servers)
-  mv "$above" "$above.away"
-  ln -s above "$above" # to itself: ELOOP, in place of a disk's EIO
-  local began
-  began=$(now_ms)
-  wait_until past 6000
-  rm "$above"
-  mv "$above.away" "$above"
+  mv above above.away
+  ln -s above above # to itself: ELOOP, in place of a disk's EIO
+  let_pass 6000
+  rm above
+  mv above.away above
   run -75 rlock run -n job -- true
   [[ $(servers) == "$server" ]]
-  touch "$BATS_TEST_TMPDIR/go"
+  touch go
   wait "$job"
 }
 
@@ -864,51 +774,29 @@ own_host() {
   wait_until rewritten
   [[ $(head -c 2 "$base") == '*'[0-9] ]]
   rlock local stop --yes
-  run -0 rlock status --is-held job
+  rlock status --is-held job
   rlock local stop --yes
   # As a newer server would write it by default.
   printf 'REDIS0099' | cat - "$base" >"$dir/new"
   mv "$dir/new" "$base"
-  run -69 --separate-stderr rlock run -n job -- touch "$BATS_TEST_TMPDIR/ran"
-  assert_says "its log $dir/redis.log says: "
+  refused 69 "its log $dir/redis.log says: "
   assert_says "Can't handle RDB format version 99; if it cannot read its data, and no job runs, remove $dir/appendonly*"
   rm -r "$dir"/appendonly*
   run -0 --separate-stderr rlock run -n job -- true
-  [[ ! -e $BATS_TEST_TMPDIR/ran && -z $stderr ]]
+  [[ -z $stderr ]]
 }
 
 @test "a server that crashes at its start is started once by each use, which says so" {
-  mkdir "$BATS_TEST_TMPDIR/bin"
-  printf '#!/bin/sh\necho x >>%s/starts\nkill -SEGV $$\n' "$BATS_TEST_TMPDIR" >"$BATS_TEST_TMPDIR/bin/redis-server"
-  chmod +x "$BATS_TEST_TMPDIR/bin/redis-server"
-  PATH=$BATS_TEST_TMPDIR/bin:$PATH run -69 --separate-stderr rlock run job -- touch "$BATS_TEST_TMPDIR/started"
-  assert_says 'the server did not start'
-  [[ $(wc -l <"$BATS_TEST_TMPDIR/starts") == 1 && ! -e $BATS_TEST_TMPDIR/started ]]
+  mkdir bin
+  printf '#!/bin/sh\necho x >>%s/starts\nkill -SEGV $$\n' "$PWD" >bin/redis-server
+  chmod +x bin/redis-server
+  PATH=$PWD/bin:$PATH refused 69 'the server did not start'
+  [[ $(wc -l <starts) == 1 ]]
   run -0 --separate-stderr rlock run job -- true
-}
-
-@test "the message about a server that came with rlock and does not start names it" {
-  carried
-  printf '#!/bin/sh\nexit 1\n' >"$prefix/libexec/rlock/redis-server"
-  run -69 --separate-stderr rlock run job -- true
-  assert_says "does $prefix/libexec/rlock/redis-server -v work, and is there space in '$dir'?"
 }
 
 @test "the message about data that cannot be written to the end says why" {
   run -69 bash -o pipefail -c 'prlimit --fsize=10 "$RLOCK" run job -- true 2>&1 | cat' # a pipe, because it is no file
   assert_says "the server did not start; $dir/appendonly.aof: No space left on device"
   [[ ! -e $dir/appendonly.aof ]]
-}
-
-@test "an umask that takes away the owner's rights does not close the folder to us" {
-  (umask 0777 && rlock --url "local:$BATS_TEST_TMPDIR/l" run x -- true)
-  rlock --url "local:$BATS_TEST_TMPDIR/l" local stop
-  [[ $(stat -c %a "$BATS_TEST_TMPDIR/l" "$BATS_TEST_TMPDIR/l/redis.log") == $'700\n600' ]]
-}
-
-@test "own folder: nor does it close the folders above" {
-  own_host
-  run -0 in_own_host 'umask 0777; ./rlock run job -- true; ./rlock local stop >&2
-    find .local -type d ! -perm 700 | grep . && exit 1; stat -c %a .local'
-  [[ ${lines[-1]} == 700 ]]
 }
