@@ -20,33 +20,61 @@ COUNTER = ("import signal, sys\nseen = []\nsignal.signal(signal.SIGINT, lambda *
            "while True: signal.pause()\n")
 
 
-def shell():
-    """An interactive bash with job control, on its own terminal."""
+def shell(line=None, *expected):
+    """An interactive bash with job control, on its own terminal, in which the line is entered."""
     child = pexpect.spawn("/bin/bash", ["--norc", "--noprofile", "-i"], timeout=10, encoding="utf-8",
                           env=dict(os.environ, PS1=PROMPT, TERM="xterm", HISTFILE="/dev/null"), dimensions=(24, 80))
-    child.expect_exact(PROMPT)
-    child.sendline("stty -echo")
-    child.expect_exact(PROMPT)
+    sees(child, PROMPT)
+    do(child, "stty -echo", PROMPT)
+    if line:
+        do(child, line, *expected)
     return child
+
+
+def sees(child, *texts):
+    """One after the other."""
+    for text in texts:
+        child.expect_exact(text)
 
 
 def do(child, line, *expected):
     child.sendline(line)
-    for text in expected:
-        child.expect_exact(text)
+    sees(child, *expected)
 
 
 def status(child):
-    do(child, "echo status=$?=", "status=")
-    child.expect_exact("=")
+    """Of the last command, once there is the prompt. What was shown before that is in child.shown."""
+    sees(child, PROMPT)
+    child.shown = child.before
+    do(child, "echo status=$?=", "status=", "=")
     value = int(child.before)
-    child.expect_exact(PROMPT)
+    sees(child, PROMPT)
     return value
 
 
-def held(name="job"):
-    out = subprocess.run(["redis-cli", "-s", os.environ["SOCKET"], "exists", name], capture_output=True, text=True)
-    return out.stdout.strip() == "1"
+def ends(child, wanted):
+    """The command ends with this status, and the lock is free."""
+    found = status(child)
+    assert found == wanted, (found, wanted)
+    assert not held()
+
+
+def ctrl_z(child, prompt=PROMPT):
+    child.send("\x1a")
+    sees(child, "Stopped", prompt)
+
+
+def redis(*words):
+    return subprocess.run(["redis-cli", "-s", os.environ["SOCKET"], *words], capture_output=True, text=True,
+                          check=True).stdout.strip()
+
+
+def held():
+    return redis("exists", "job") == "1"
+
+
+def lose():
+    redis("del", "job", "rlock:holder:{job}")
 
 
 def until(condition, what, seconds=10):
@@ -76,80 +104,64 @@ def command_of(child, program):
     return find()
 
 
-def counter_file():
-    path = os.path.join(os.environ["FOLDER"], "counter.py")
+def in_folder(name, text):
+    """The path of a file with this text."""
+    path = os.path.join(os.environ["FOLDER"], name)
     with open(path, "w") as file:
-        file.write(COUNTER)
+        file.write(text)
     return path
 
 
-def ctrl_c():
-    child = shell()
-    do(child, f"{RLOCK} run job -- sleep 100")
-    until(held, "the lock")
+def program(name, text):
+    """A command."""
+    return "/usr/bin/python3 " + in_folder(name, text)
+
+
+def ctrl_c(key="\x03", wanted=130):
+    child = shell(f"{RLOCK} run job -- sleep 100")
     command_of(child, "sleep 100")
-    child.sendintr()
-    child.expect_exact(PROMPT)
-    assert status(child) == 130
-    assert not held()
+    child.send(key)
+    ends(child, wanted)
+
+
+def ctrl_backslash():
+    ctrl_c("\x1c", 131)
+
+
+def counting():
+    return program("counter.py", COUNTER)
 
 
 def ctrl_c_once():
-    child = shell()
-    do(child, f"{RLOCK} run job -- /usr/bin/python3 {counter_file()}", "counting")
+    child = shell(f"{RLOCK} run job -- {counting()}", "counting")
     child.sendintr()
     child.sendintr()
     # The second one may come before the first was seen, so check one after the other.
     pid = command_of(child, "/usr/bin/python3")
     os.kill(pid, signal.SIGUSR1)
-    child.expect_exact(PROMPT)
     assert status(child) in (41, 42), "each Ctrl-C is seen once"
 
-    do(child, f"{RLOCK} run job -- /usr/bin/python3 {counter_file()}", "counting")
+    do(child, f"{RLOCK} run job -- {counting()}", "counting")
     child.sendintr()
     time.sleep(0.2)  # a second delivery would come within this
     os.kill(command_of(child, "/usr/bin/python3"), signal.SIGUSR1)
-    child.expect_exact(PROMPT)
-    assert status(child) == 41
+    ends(child, 41)
 
 
 def ctrl_c_in_a_loop():
-    child = shell()
-    do(child, f"for i in 1 2 3; do {RLOCK} run job -- sleep 100; echo round $i; done")
+    child = shell(f"for i in 1 2 3; do {RLOCK} run job -- sleep 100; echo round $i; done")
     command_of(child, "sleep 100")
     child.sendintr()
-    child.expect_exact(PROMPT)
+    sees(child, PROMPT)
     assert "round" not in child.before, child.before
     assert not held()
 
 
 def ctrl_c_while_waiting():
-    child = shell()
-    do(child, f"{RLOCK} run job -- touch {os.environ['FOLDER']}/started", "waiting for job")
+    child = shell(f"{RLOCK} run job -- touch {os.environ['FOLDER']}/started", "waiting for job")
     child.sendintr()
-    child.expect_exact(PROMPT)
     assert status(child) == 130
     assert not os.path.exists(os.environ["FOLDER"] + "/started")
-
-
-def ctrl_backslash():
-    child = shell()
-    do(child, f"{RLOCK} run job -- sleep 100")
-    command_of(child, "sleep 100")
-    child.send("\x1c")
-    child.expect_exact(PROMPT)
-    assert status(child) == 131
-    assert not held()
-
-
-def ends_by_ctrl_c(child):
-    """Ctrl-C once the lock is held: the command does not finish, and the lock is released."""
-    until(held, "the lock")
-    child.sendintr()
-    child.expect_exact(PROMPT)
-    assert "FINISHED" not in child.before, child.before
-    assert status(child) == 130
-    until(lambda: not held(), "the release")
 
 
 def pending(pid, number):
@@ -172,10 +184,8 @@ def ctrl_c_before_the_command(slowly=""):
             child.sendintr()
             until(lambda: pending(frontend, signal.SIGINT), "Ctrl-C")
             os.kill(frontend, signal.SIGCONT)
-            child.expect_exact(PROMPT)
-            assert "FINISHED" not in child.before, child.before
-            assert status(child) == 130
-            assert not held()
+            ends(child, 130)
+            assert "FINISHED" not in child.shown, child.shown
             while '"exit"' not in events.readline():
                 pass
 
@@ -190,7 +200,11 @@ def ctrl_c_before_the_guards():
     child = shell()
     slow = "strace -f -qq -o /dev/null -e trace=prctl -e inject=prctl:delay_enter=400000"
     do(child, f"{slow} {RLOCK} run -q job -- sh -c 'sleep 3; echo FINI''SHED'")
-    ends_by_ctrl_c(child)
+    until(held, "the lock")
+    child.sendintr()
+    assert status(child) == 130
+    assert "FINISHED" not in child.shown, child.shown
+    until(lambda: not held(), "the release")
 
 
 def ctrl_c_as_the_command_begins():
@@ -198,58 +212,46 @@ def ctrl_c_as_the_command_begins():
     # the monitor just as long before it learns of that signal.
     child = shell()
     slow = "strace -f -qq -o /dev/null -e trace=recvmsg -e inject=recvmsg:delay_enter=800000:when=1"
-    do(child, f"{slow} {RLOCK} run -q job -- /usr/bin/python3 {counter_file()}", "counting")
+    do(child, f"{slow} {RLOCK} run -q job -- {counting()}", "counting")
     child.sendintr()
     # The signal that asks goes the way of a second delivery, after it: through the frontend.
     os.kill(parent_of(parent_of(command_of(child, "/usr/bin/python3"))), signal.SIGUSR1)
-    child.expect_exact(PROMPT)
-    assert status(child) == 41, "one Ctrl-C"
+    ends(child, 41)
 
 
 def hook_at_a_terminal():
     """A hook uses the terminal like the command: it may print, set modes, and be stopped by Ctrl-Z."""
-    child = shell()
-    do(child, "stty tostop", PROMPT)
+    child = shell("stty tostop", PROMPT)
     do(child, f"{RLOCK} run --hook-timeout 20s --lease 2s --on-acquire 'stty -a </dev/tty >/dev/null && echo hook-up; sleep 1' "
               "job -- echo comm''and", "hook-up")
-    child.send("\x1a")
-    child.expect_exact("Stopped")
-    child.expect_exact(PROMPT)
+    ctrl_z(child)
     past_the_lease()
-    do(child, "fg", "command", PROMPT)
-    assert status(child) == 0
-    assert not held()
+    do(child, "fg", "command")
+    ends(child, 0)
 
 
 def hook_of_a_nested_job():
-    child = shell()
-    do(child, f"{RLOCK} run outer -- {RLOCK} run --on-acquire 'stty -a </dev/tty >/dev/null && echo hook-up' job -- "
-              "echo comm''and", "hook-up", "command", PROMPT)
-    assert status(child) == 0
+    child = shell(f"{RLOCK} run outer -- {RLOCK} run --on-acquire 'stty -a </dev/tty >/dev/null && echo hook-up' job -- "
+                  "echo comm''and", "hook-up", "command")
+    ends(child, 0)
 
 
 def second_ctrl_c_ends_the_grace():
-    child = shell()
-    do(child, f"{RLOCK} run -k 8s --lease 1m job -- bash -c 'trap \"exit 3\" INT; (trap \"\" INT TERM; echo up; exec sleep 1000) & "
-              "while :; do sleep 0.1; done'", "up")
+    child = shell(f"{RLOCK} run -k 8s --lease 1m job -- bash -c 'trap \"exit 3\" INT; (trap \"\" INT TERM; echo up; exec sleep 1000) & "
+                  "while :; do sleep 0.1; done'", "up")
     begun = time.monotonic()
     child.sendintr()  # ends the command; its background process ignores the SIGTERM that it gets then
     time.sleep(0.5)
     assert held()
     child.sendintr()
-    child.expect_exact(PROMPT)
     # The command ended before the second one, so that was for rlock: a loop in a shell ends with it.
-    assert status(child) == 130
+    ends(child, 130)
     assert time.monotonic() - begun < 6, "the second Ctrl-C was not heard"
-    assert not held()
 
 
 def ctrl_z_then(resume):
-    child = shell()
-    do(child, f"{RLOCK} run -q --lease 2s job -- sh -c 'echo up; read answer; echo got $answer; exit 5'", "up")
-    child.send("\x1a")
-    child.expect_exact("Stopped")
-    child.expect_exact(PROMPT)
+    child = shell(f"{RLOCK} run -q --lease 2s job -- sh -c 'echo up; read answer; echo got $answer; exit 5'", "up")
+    ctrl_z(child)
     past_the_lease()
     do(child, resume)
     return child
@@ -258,15 +260,14 @@ def ctrl_z_then(resume):
 def ctrl_z_fg():
     child = ctrl_z_then("fg")
     time.sleep(0.1)
-    do(child, "hello", "got hello", PROMPT)
-    assert status(child) == 5
-    assert not held()
+    do(child, "hello", "got hello")
+    ends(child, 5)
 
 
 def ctrl_z_bg_fg():
     # It reads the terminal in the background, which stops it.
     child = ctrl_z_then("bg")
-    child.expect_exact(PROMPT)
+    sees(child, PROMPT)
     until(lambda: "Stopped" in (do(child, "jobs", PROMPT) or child.before), "SIGTTIN")
     past_the_lease()
     # On a very busy machine the shell may see an earlier stop.
@@ -276,8 +277,8 @@ def ctrl_z_bg_fg():
             child.expect_exact(PROMPT, timeout=1)
         except pexpect.TIMEOUT:
             break
-    do(child, "hello", "got hello", PROMPT)
-    assert status(child) == 5
+    do(child, "hello", "got hello")
+    ends(child, 5)
 
 
 def settles(pid, wanted, act):
@@ -298,11 +299,8 @@ def parent_of(pid):
 def a_stop_that_is_over():
     # A slow monitor: the frontend, stopped itself, reads its report of a stop only when fg has ended that, and the
     # monitor has not seen that end.
-    child = shell()
-    do(child, f"{RLOCK} run job -- sh -c 'echo u''p; read answer; echo got $answer; exit 5'", "up")
-    child.send("\x1a")
-    child.expect_exact("Stopped")
-    child.expect_exact(PROMPT)
+    child = shell(f"{RLOCK} run job -- sh -c 'echo u''p; read answer; echo got $answer; exit 5'", "up")
+    ctrl_z(child)
     command = command_of(child, "sh -c")
     monitor = parent_of(command)
     frontend = parent_of(monitor)
@@ -315,64 +313,51 @@ def a_stop_that_is_over():
     assert state_of(frontend) != "T", "the job was stopped again"
     do(child, "hello", "got hello")
     os.kill(monitor, signal.SIGCONT)
-    child.expect_exact(PROMPT)
-    assert status(child) == 5
-    assert not held()
+    ends(child, 5)
 
 
 def background():
-    child = shell()
-    do(child, f"{RLOCK} run job -- sh -c 'read answer; exit 6' &", PROMPT)
+    child = shell(f"{RLOCK} run job -- sh -c 'read answer; exit 6' &", PROMPT)
     until(lambda: "Stopped" in (do(child, "jobs", PROMPT) or child.before), "SIGTTIN")
     assert held()
     do(child, "fg")
     time.sleep(0.1)
-    do(child, "hello", PROMPT)
-    assert status(child) == 6
+    do(child, "hello")
+    ends(child, 6)
 
 
 def a_shell_as_the_command():
-    child = shell()
-    do(child, f"PS1='inner> ' {RLOCK} run job -- bash --norc --noprofile -i", "inner> ")
+    child = shell(f"PS1='inner> ' {RLOCK} run job -- bash --norc --noprofile -i", "inner> ")
     inner = command_of(child, "bash --norc")
     until(lambda: state_of(inner) == "S", "the shell reads")  # readline forgets a prompt that Ctrl-C interrupts
     child.sendintr()
-    child.expect_exact("inner> ")
+    sees(child, "inner> ")
     do(child, "sleep 100")
     command_of(child, "sleep 100")
-    child.send("\x1a")
-    child.expect_exact("Stopped")
-    child.expect_exact("inner> ")
+    ctrl_z(child, "inner> ")
     do(child, "fg", "sleep 100")
     child.sendintr()
-    child.expect_exact("inner> ")
+    sees(child, "inner> ")
     assert held()
-    do(child, "exit 7", PROMPT)
-    assert status(child) == 7
-    assert not held()
+    do(child, "exit 7")
+    ends(child, 7)
 
 
 def full_screen():
     child = shell()
-    path = os.environ["FOLDER"] + "/text"
-    with open(path, "w") as file:
-        file.writelines(f"line {n}\n" for n in range(1, 500))
+    path = in_folder("text", "".join(f"line {n}\n" for n in range(1, 500)))
     do(child, f"stty -a | md5sum; {RLOCK} run job -- less {path}", "line 1")
     child.send("G")
-    child.expect_exact("line 499")
-    child.send("\x1a")
-    child.expect_exact("Stopped")
-    child.expect_exact(PROMPT)
+    sees(child, "line 499")
+    ctrl_z(child)
     do(child, "fg", "line 499")
     child.send("q")
-    child.expect_exact(PROMPT)
-    assert status(child) == 0
+    ends(child, 0)
     # As before: input is a line, and Ctrl-C works.
     do(child, "cat")
     command_of(child, "cat")
     child.sendintr()
-    child.expect_exact(PROMPT)
-    assert status(child) == 130
+    ends(child, 130)
 
 
 # A full-screen program: it takes over the terminal, and restores it and exits at "q"; SIGTERM does nothing.
@@ -383,106 +368,88 @@ DRAWER = ("import os, signal, sys, termios, tty\nsignal.signal(signal.SIGTERM, s
 
 
 def drawer():
-    path = os.path.join(os.environ["FOLDER"], "drawer.py")
-    with open(path, "w") as file:
-        file.write(DRAWER)
-    return "/usr/bin/python3 " + path
-
-
-def redis(*words):
-    return subprocess.run(["redis-cli", "-s", os.environ["SOCKET"], *words], capture_output=True, text=True,
-                          check=True).stdout.strip()
+    return program("drawer.py", DRAWER)
 
 
 def messages_while_somebody_draws():
     """Messages that are not urgent wait until a program that draws on the terminal has ended."""
-    child = shell()
-    do(child, f"{RLOCK} -v run --lease 1s job -- {drawer()}", "DRAWN")
+    child = shell(f"{RLOCK} -v run --lease 1s job -- {drawer()}", "DRAWN")
     until(held, "the lock")
     past_the_lease()  # renewed several times, which is reported
     child.send("q")
-    child.expect_exact("GIVEN BACK")
+    sees(child, "GIVEN BACK")
     assert "renewed" not in child.before, child.before
-    child.expect_exact("renewed for 1s")
-    child.expect_exact(PROMPT)
-    assert status(child) == 0
+    sees(child, "renewed for 1s")
+    ends(child, 0)
 
 
 def a_loss_while_somebody_draws():
     """An error is shown at once, and again after the program has ended and cleared its screen."""
-    child = shell()
-    do(child, f"{RLOCK} run --lease 3s job -- {drawer()}", "DRAWN")
+    child = shell(f"{RLOCK} run --lease 3s job -- {drawer()}", "DRAWN")
     until(held, "the lock")
-    redis("del", "job", "rlock:holder:{job}")
-    child.expect_exact("the lock is lost")
+    lose()
+    sees(child, "the lock is lost")
     child.send("q")
-    child.expect_exact("GIVEN BACK")
-    child.expect_exact("the lock is lost")
-    child.expect_exact(PROMPT)
-    assert status(child) == 74
+    sees(child, "GIVEN BACK", "the lock is lost")
+    ends(child, 74)
 
 
 def a_loss_at_a_prompt():
     """A shell that edits its line has modes like a program that draws, but clears nothing."""
-    child = shell()
-    do(child, f"{RLOCK} run --lease 3s job -- sleep 1000 &", PROMPT)
+    child = shell(f"{RLOCK} run --lease 3s job -- sleep 1000 &", PROMPT)
     until(held, "the lock")
-    redis("del", "job", "rlock:holder:{job}")
-    child.expect_exact("the lock is lost")
+    lose()
+    sees(child, "the lock is lost")
     do(child, "wait; echo ALL OF IT''", "ALL OF IT\r")
     assert "the lock is lost" not in child.before, child.before
 
 
 def held_back_only_while_somebody_draws():
-    child = shell()
-    do(child, f"{RLOCK} -v run --lease 1s job -- sh -c 'echo u''p; exec sleep 1000'", "up", "renewed for 1s")
+    child = shell(f"{RLOCK} -v run --lease 1s job -- sh -c 'echo u''p; exec sleep 1000'", "up", "renewed for 1s")
     child.sendintr()
-    child.expect_exact(PROMPT)
-    assert status(child) == 130
+    ends(child, 130)
 
 
-def modes():
-    """The settings that a shell script would find."""
-    return "stty -g </dev/tty"
+def is_the_same(child):
+    child.expect_exact(["THE SAME", "OTHERS"])
+    assert child.after == "THE SAME", child.buffer
+    sees(child, PROMPT)
 
 
 def modes_come_back(options, why, wanted, again, times=1, slowed_by=""):
     """A program that draws is killed, in a script: the next command finds the terminal as it was, and the user reads why
     once more, because the program's screen may have swallowed it."""
     child = shell()
-    path = os.path.join(os.environ["FOLDER"], "script")
-    with open(path, "w") as file:
-        file.write(f"a=$({modes()})\n{slowed_by} {RLOCK} run -k 100ms {options} job -- {drawer()}\ns=$?\nb=$({modes()})\n"
-                   "stty sane </dev/tty\necho status=$s=\n[ \"$a\" = \"$b\" ] && echo THE SAME || echo \"OTHERS: $a $b\"\n")
-    do(child, f"sh {path}", "DRAWN")
+    script = in_folder("script", f"""a=$(stty -g </dev/tty)
+        {slowed_by} {RLOCK} run -k 100ms {options} job -- {drawer()}
+        s=$? b=$(stty -g </dev/tty)
+        stty sane </dev/tty
+        echo status=$s=
+        [ "$a" = "$b" ] && echo THE SAME || echo "OTHERS: $a $b"
+        """)
+    do(child, "sh " + script, "DRAWN")
     why(child)
-    child.expect_exact(f"status={wanted}=")
+    sees(child, f"status={wanted}=")
     assert child.before.count(again) == times, child.before
-    child.expect_exact(["THE SAME", "OTHERS: "])
-    assert child.after == "THE SAME", child.buffer
-    child.expect_exact(PROMPT)
+    is_the_same(child)
 
 
 def modes_after_a_loss():
-    def lose(child):
-        redis("del", "job", "rlock:holder:{job}")
-        child.expect_exact("the lock is lost")  # urgent: while the program still draws
-        child.expect_exact("stopping the command")
-    modes_come_back("--lease 3s", lose, 74, "rlock: job: the lock is lost: ")
-    modes_come_back("--lease 3s --log-format json", lose, 74, "job: the lock is lost: ", times=0)
+    def is_lost(child):
+        lose()
+        sees(child, "the lock is lost", "stopping the command")  # urgent: while the program still draws
+    modes_come_back("--lease 3s", is_lost, 74, "rlock: job: the lock is lost: ")
+    modes_come_back("--lease 3s --log-format json", is_lost, 74, "job: the lock is lost: ", times=0)
 
 
-HELD_TOO_LONG = "rlock: job: held for "
-
-
-def modes_after_max_hold():
-    modes_come_back("--max-hold 500ms", lambda child: child.expect_exact("the limit of --max-hold"), 124, HELD_TOO_LONG)
+def modes_after_max_hold(limit="500ms", slowed_by=""):
+    modes_come_back("--max-hold " + limit, lambda child: sees(child, "the limit of --max-hold"), 124, "rlock: job: held for ",
+                    slowed_by=slowed_by)
 
 
 def modes_of_a_command_that_is_faster():
     """It draws before the frontend gets a turn: strace(1) delays only the frontend, each time that it reads the modes."""
-    modes_come_back("--max-hold 2s", lambda child: child.expect_exact("the limit of --max-hold"), 124, HELD_TOO_LONG,
-                    slowed_by="strace -qq -o /dev/null -e trace=ioctl -e inject=ioctl:delay_enter=500000")
+    modes_after_max_hold("2s", "strace -qq -o /dev/null -e trace=ioctl -e inject=ioctl:delay_enter=500000")
 
 
 def modes_after_the_monitor_was_killed():
@@ -490,8 +457,7 @@ def modes_after_the_monitor_was_killed():
         rlocks = subprocess.run(["pgrep", "-f", f"{os.environ['FOLDER']}/drawer.py"], capture_output=True, text=True).stdout.split()
         pids = [int(pid) for pid in rlocks if os.readlink(f"/proc/{pid}/exe") == os.path.realpath(RLOCK)]
         # The frontend is the parent of the monitor.
-        parents = [int(open(f"/proc/{pid}/stat").read().rpartition(")")[2].split()[1]) for pid in pids]
-        os.kill(next(pid for pid, parent in zip(pids, parents) if parent in pids), signal.SIGKILL)
+        os.kill(next(pid for pid in pids if parent_of(pid) in pids), signal.SIGKILL)
     modes_come_back("--lease 2s", kill, 74, "rlock: job: the monitor of this job was killed\r\n")
     until(lambda: not held(), "the end of the lease")
 
@@ -516,15 +482,11 @@ def modes_of_a_pager(when):
     for name in "drawn", "begun", "ended":
         if os.path.exists(f"{folder}/{name}"):
             os.remove(f"{folder}/{name}")
-    with open(folder + "/pager.py", "w") as file:
-        file.write(PAGER)
     first = f"until [ -e {folder}/drawn ]; do sleep 0.02; done" if when == "early" else ":"
     do(child, f"({first}; {RLOCK} run -k 100ms --lease 3s job -- sh -c 'touch {folder}/begun; exec sleep 1000'; touch {folder}/ended) | "
-              f"/usr/bin/python3 {folder}/pager.py {when}", "PAGING")
-    redis("del", "job", "rlock:holder:{job}")
-    child.expect_exact(["THE SAME", "OTHERS"])
-    assert child.after == "THE SAME"
-    child.expect_exact(PROMPT)
+              f"{program('pager.py', PAGER)} {when}", "PAGING")
+    lose()
+    is_the_same(child)
 
 
 def modes_of_pagers_are_left_alone():
@@ -535,28 +497,22 @@ def modes_of_pagers_are_left_alone():
 def a_shell_that_was_killed():
     """An interactive shell as the command has changed modes and foreground; both are restored when it is killed."""
     child = shell()
-    path = os.path.join(os.environ["FOLDER"], "script")
-    with open(path, "w") as file:
-        file.write(f"{RLOCK} run --max-hold 1s -k 100ms job -- env PS1='inner> ' bash --norc --noprofile -i\n"
-                   "read answer && echo got $answer\n")
-    do(child, f"sh {path}", "inner> ", "the limit of --max-hold")
+    script = in_folder("script", f"{RLOCK} run --max-hold 1s -k 100ms job -- env PS1='inner> ' bash --norc --noprofile -i\n"
+                                 "read answer && echo got $answer\n")
+    do(child, f"sh {script}", "inner> ", "the limit of --max-hold")
     until(lambda: not held(), "the release")
-    child.sendline("hello")
-    child.expect_exact("got hello")
-    child.expect_exact(PROMPT)
+    do(child, "hello", "got hello", PROMPT)
 
 
 def modes_of_others_are_left_alone():
     """The job was stopped, and its shell reads a line, with its own modes, when the lock is lost."""
-    child = shell()
-    do(child, f"{RLOCK} run -k 100ms --lease 3s job -- {drawer().replace('tty.setraw', 'tty.setcbreak')}", "DRAWN")
+    child = shell(f"{RLOCK} run -k 100ms --lease 3s job -- {drawer()}", "DRAWN")
     pid = command_of(child, "/usr/bin/python3")
     os.kill(pid, signal.SIGSTOP)
-    child.expect_exact("Stopped")
-    child.expect_exact(PROMPT)
+    sees(child, "Stopped", PROMPT)
     before = termios.tcgetattr(child.child_fd)
-    redis("del", "job", "rlock:holder:{job}")
-    child.expect_exact("the lock is lost")
+    lose()
+    sees(child, "the lock is lost")
     until(lambda: not os.path.exists(f"/proc/{pid}"), "the end of the command")
     frontend_gone = lambda: f"{os.environ['FOLDER']}/drawer.py" not in subprocess.run(["ps", "-A", "-o", "args="], capture_output=True,
                                                               text=True).stdout
@@ -569,19 +525,14 @@ def stopped_by_the_same_signal():
     for how, wanted in ("\x1a", 148), (signal.SIGSTOP, 147), (signal.SIGTTOU, 150):
         do(child, f"{RLOCK} run job -- sh -c 'echo u''p; exec sleep 1000'", "up")
         pid = command_of(child, "sleep 1000")
-        if isinstance(how, str):
-            child.send(how)
-        else:
-            os.kill(pid, how)
-        child.expect_exact("Stopped")
-        child.expect_exact(PROMPT)
-        assert status(child) == wanted, (status(child), wanted)
+        child.send(how) if isinstance(how, str) else os.kill(pid, how)
+        sees(child, "Stopped")
+        found = status(child)
+        assert found == wanted, (found, wanted)
         do(child, "fg", "sleep 1000")
         until(lambda: state_of(pid) == "S", "SIGCONT")
         child.sendintr()
-        child.expect_exact(PROMPT)
-        assert status(child) == 130
-        assert not held()
+        ends(child, 130)
 
 
 def state_of(pid):
@@ -595,24 +546,27 @@ def stopped_where_the_kernel_stops_nobody():
     child = pexpect.spawn(RLOCK, ["run", "job", "--", "/usr/bin/python3", "-c",
                                   "import subprocess, sys, time\nsubprocess.run([sys.executable, '-c', sys.argv[1]])", text],
                           timeout=10, encoding="utf-8")
-    child.expect_exact("up")
+    sees(child, "up")
     inner = command_of(child, "/usr/bin/python3 -c import subprocess")
     os.kill(inner, signal.SIGSTOP)
     until(lambda: state_of(child.pid) == "T", "the stop of rlock")
     os.kill(inner, signal.SIGCONT)
     until(lambda: state_of(child.pid) == "S", "its going on")
     child.sendintr()
+    is_over(child)
+
+
+def is_over(child):
     child.expect(pexpect.EOF)
     child.close()
+    assert not held()
 
 
 def window_size():
-    child = shell()
-    do(child, f"{RLOCK} run job -- bash -c 'trap \"stty size; echo changed\" WINCH; echo up; "
-              "for i in {{1..200}}; do sleep 0.05; done'".replace("{{", "{").replace("}}", "}"), "up")
+    child = shell(f"{RLOCK} run job -- bash -c 'trap \"stty size; echo changed\" WINCH; echo up; while :; do sleep 0.05; done'",
+                  "up")
     child.setwinsize(33, 99)
-    child.expect_exact("33 99")
-    child.expect_exact("changed")
+    sees(child, "33 99", "changed")
     try:
         child.expect_exact("changed", timeout=0.5)
     except pexpect.TIMEOUT:
@@ -620,16 +574,18 @@ def window_size():
     else:
         raise AssertionError("SIGWINCH came twice")
     child.sendintr()
-    child.expect_exact(PROMPT)
+    sees(child, PROMPT)
 
 
 def terminal_closes():
-    child = shell()
-    do(child, f"{RLOCK} run job -- bash -c '(trap \"\" HUP; exec sleep 1234) & echo up; wait'", "up")
+    child = shell(f"{RLOCK} run job -- bash -c '(trap \"\" HUP; exec sleep 1234) & echo up; wait'", "up")
     sleeper = command_of(child, "sleep 1234")
     child.close(force=False)
-    until(lambda: not held(), "the release")
-    until(lambda: not os.path.exists(f"/proc/{sleeper}"), "the end of the tree")
+    all_is_over(sleeper)
+
+
+def all_is_over(process):
+    until(lambda: not held() and not os.path.exists(f"/proc/{process}"), "the release, and the end of the tree")
 
 
 def shell_goes_away():
@@ -638,30 +594,26 @@ def shell_goes_away():
     do(child, f"{RLOCK} run job -- sh -c 'echo u''p; exec sleep 1234'", "up\r\n")
     sleeper = command_of(child, "sleep 1234")
     child.send("\x1a")
-    child.expect_exact("Stopped")
+    sees(child, "Stopped")
     os.kill(child.pid, signal.SIGKILL)
-    until(lambda: not held(), "the release")
-    until(lambda: not os.path.exists(f"/proc/{sleeper}"), "the end of the command")
+    all_is_over(sleeper)
 
 
 def without_a_shell(text, *options):
     """rlock as the first process at a terminal, as with `ssh -t HOST rlock run ...`."""
     child = pexpect.spawn(RLOCK, ["run", *options, "job", "--", "bash", "-c", text], timeout=10, encoding="utf-8")
-    child.expect_exact("up")
+    sees(child, "up")
     return child
 
 
 def ctrl_z_without_a_shell(*options):
     child = without_a_shell("(sleep 1000 &); echo up; read; echo going on; read; exit 7", *options)
     child.send("\x1a")
-    child.sendline("")
-    child.expect_exact("going on")
+    do(child, "", "going on")
     child.send("\x1a")
     child.sendline("")
-    child.expect(pexpect.EOF)
-    child.close()
+    is_over(child)
     assert child.exitstatus == 7, child.exitstatus
-    assert not held()
 
 
 def ctrl_z_without_a_shell_isolated():
@@ -671,10 +623,8 @@ def ctrl_z_without_a_shell_isolated():
 def ctrl_c_without_a_shell():
     child = without_a_shell("echo up; exec sleep 1000")
     child.sendintr()
-    child.expect(pexpect.EOF)
-    child.close()
+    is_over(child)
     assert child.signalstatus == signal.SIGINT, (child.exitstatus, child.signalstatus)
-    assert not held()
 
 
 if __name__ == "__main__":

@@ -8,9 +8,9 @@ import time
 
 import pexpect
 
-RLOCK = os.environ["RLOCK"]
+from session import PROMPT, RLOCK, do, sees
+
 CLEAR = "\x1b[H\x1b[2J"
-PROMPT = "READY> "
 
 
 def watch(*arguments, columns=100, lines=24, **environment):
@@ -87,26 +87,23 @@ def background():
     """Ctrl-Z and fg work; in the background it does not draw."""
     child = pexpect.spawn("/bin/dash", ["-i"], dimensions=(24, 100), timeout=40, encoding="utf-8",
                           env={**os.environ, "TERM": "xterm", "NO_COLOR": "1", "PS1": PROMPT})
-    child.expect_exact(PROMPT)
+    sees(child, PROMPT)
     modes = termios.tcgetattr(child.child_fd)
-    child.sendline(f"{RLOCK} status --watch")
+    do(child, f"{RLOCK} status --watch")
     picture(child, r"\na ")
     child.send("\x1a")
-    child.expect_exact(PROMPT)
+    sees(child, PROMPT)
     assert termios.tcgetattr(child.child_fd) == modes
-    child.sendline("bg")
-    child.expect_exact(PROMPT)
+    do(child, "bg", PROMPT)
     time.sleep(2.5)  # two looks
-    child.sendline("echo he''re")
-    child.expect_exact("here")
+    do(child, "echo he''re", "here")
     assert CLEAR not in child.before, child.before
-    child.expect_exact(PROMPT)
-    child.sendline("fg")
+    sees(child, PROMPT)
+    do(child, "fg")
     picture(child, r"\na ")
     child.send("\x03")
-    child.expect_exact(PROMPT)
-    child.sendline("echo status=$?=")
-    child.expect_exact("status=130=")
+    sees(child, PROMPT)
+    do(child, "echo status=$?=", "status=130=")
 
 
 globals()[sys.argv[1]]()
