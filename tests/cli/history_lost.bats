@@ -3,6 +3,7 @@
 
 load ../lib/common
 load ../lib/job
+load ../lib/history
 load ../lib/quorum
 
 setup() {
@@ -31,14 +32,7 @@ server_ms() {
   mapfile -t time < <(redis srv time)
   echo "${time[0]}$(printf '%06d' "${time[1]}" | cut -c 1-3)"
 }
-holds() {
-  rlock history --json "$@" | python3 -c '
-import json, os, sys
-for hold in json.load(sys.stdin):
-    print(*[hold.get(field, "-") for field in os.environ["FIELDS"].split()])'
-}
-entries() { redis srv xlen "rlock:history:{$1}"; }
-losses() { redis srv hget "rlock:totals:{$1}" losses; }
+losses() { total "$1" losses; }
 keys_left() { redis srv --raw keys 'rlock:hold:*' | grep -E ':(due|entry)$' || true; }
 
 @test "a job that dies with its host is in the history: the next grant records it, once" {

@@ -55,6 +55,7 @@ noticed() {
 }
 
 @test "mistakes on the command line" { table bad_input; }
+@test "wrong addresses and odd servers" { table bad_server; }
 @test "the forms of options" { table forms; }
 @test "rlock acquire" { table acquire; }
 @test "rlock release" { table release; }
@@ -65,5 +66,6 @@ noticed() {
 @test "rlock force-unlock" { table force_unlock; }
 @test "hooks" { table hooks; }
 @test "settings: options, variables and files" { table config; }
+@test "rlock history" { table history; }
 @test "holds" { table holds; }
 @test "rlock status" { table status; }
