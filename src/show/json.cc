@@ -22,6 +22,16 @@ std::string dump(const Json& json, int indent = -1) {
   return text;
 }
 
+// Leave out what is empty or unknown.
+void add_known(Json& json, const char* key, const auto& texts) {
+  if (!texts.empty()) json[key] = texts;
+}
+void add_known(Json& json, const char* key, const std::optional<milliseconds>& span) {
+  if (span) json[key] = span->count();
+}
+
+Json or_null(const std::optional<milliseconds>& span) { return span ? Json(span->count()) : Json(nullptr); }
+
 // JSON has only UTF-8, so different names may look the same in it.
 void add_escaped(Json& json, const lock::LockName& name) {
   if (invalid_utf8(name.text()) != std::string::npos) json["escaped_name"] = escaped(name.text(), std::string::npos);
@@ -34,30 +44,30 @@ Json to_json(const lock::HolderInfo& holder) {
 }
 
 void add_slots(Json& json, const lock::Slots& slots) {
-  if (!slots.numbers.empty()) json["slot_numbers"] = slots.numbers;
-  if (!slots.resources.empty()) json["resources"] = slots.resources;
+  add_known(json, "slot_numbers", slots.numbers);
+  add_known(json, "resources", slots.resources);
 }
 
 Json to_json(const lock::HolderView& holding) {
   Json json = {{"owner", holding.owner}, {"holds", holding.holds}, {"taken_by_rlock", holding.described}};
-  if (!holding.mode.empty()) json["mode"] = holding.mode;
-  json["expires_in_ms"] = holding.expires_in ? Json(holding.expires_in->count()) : Json(nullptr);
+  add_known(json, "mode", holding.mode);
+  json["expires_in_ms"] = or_null(holding.expires_in);
   if (!holding.described) return json;
   add_slots(json, holding.slots);
-  if (!holding.token.empty()) json["token"] = holding.token;  // a string, because it may be too large for a double
+  add_known(json, "token", holding.token);  // a string, because it may be too large for a double
   json.update(to_json(holding.who));
   json["ended"] = holding.who.ended;
   if (holding.since) json["since"] = date_text(*holding.since);
-  if (holding.held_for) json["held_for_ms"] = holding.held_for->count();
-  if (holding.lease) json["lease_ms"] = holding.lease->count();
-  if (holding.renewed_ago) json["renewed_ago_ms"] = holding.renewed_ago->count();
+  add_known(json, "held_for_ms", holding.held_for);
+  add_known(json, "lease_ms", holding.lease);
+  add_known(json, "renewed_ago_ms", holding.renewed_ago);
   if (holding.renewed_ago) json["overdue_ms"] = holding.overdue.count();
   return json;
 }
 
 Json to_json(const lock::WaiterView& waiter) {
   Json json = to_json(waiter.who);
-  if (!waiter.mode.empty()) json["mode"] = waiter.mode;
+  add_known(json, "mode", waiter.mode);
   if (waiter.taken > 1) json["slots_wanted"] = waiter.taken;
   json["waiting_for_ms"] = waiter.for_so_long.count();
   return json;
@@ -68,7 +78,7 @@ void add_forecast(Json& json, const std::optional<lock::Forecast>& forecast) {
   json["forecast"] = {{"holds", forecast->holds},
                       {"median_ms", forecast->median.count()},
                       {"p90_ms", forecast->p90.count()},
-                      {"wait_ms", forecast->wait ? Json(forecast->wait->count()) : Json(nullptr)}};
+                      {"wait_ms", or_null(forecast->wait)}};
 }
 
 Json to_json(const Status& status);
@@ -88,10 +98,10 @@ void add_epoch(Json& json, const std::optional<lock::Epoch>& epoch) {
   if (!epoch) return;
   Json& one = json["epoch"];
   one["current"] = epoch->current;
-  if (epoch->age) one["age_ms"] = epoch->age->count();
+  add_known(one, "age_ms", epoch->age);
   one["longest_lease_ms"] = epoch->longest.count();
   if (epoch->current) one["grants_begin_in_ms"] = epoch->back ? epoch->back->left.count() : 0;
-  if (!epoch->accepted.empty()) one["accepted"] = epoch->accepted;
+  add_known(one, "accepted", epoch->accepted);
 }
 
 // What each server of a quorum says.
@@ -153,7 +163,7 @@ void add_kind(Json& json, const Status& status) {
   if (status.state == Status::State::other_kind) {
     const lock::OtherKind& other = status.other_kind;
     json["other_kind"] = "a " + other.what;
-    json["expires_in_ms"] = other.expires_in ? Json(other.expires_in->count()) : Json(nullptr);
+    json["expires_in_ms"] = or_null(other.expires_in);
     json["perhaps"] = other.perhaps();
   } else {
     json["kind"] = noun(status.lock.layout);
@@ -161,7 +171,7 @@ void add_kind(Json& json, const Status& status) {
   if (status.lock.layout == lock::Layout::semaphore) {
     json["slots"] = status.slots;
     json["slots_taken"] = status.taken;
-    if (!status.resources.empty()) json["resources"] = status.resources;
+    add_known(json, "resources", status.resources);
   }
 }
 
@@ -169,11 +179,11 @@ Json to_json(const Status& status) {
   Json json = {{"name", status.name().text()}, {"state", state_word(status.state)}, {"known", status.known}};
   add_escaped(json, status.name());
   add_kind(json, status);
-  if (!status.token.empty()) json["token"] = status.token;
+  add_known(json, "token", status.token);
   add_holders(json, status);
   json["waiting"] = status.waiting;
   json["queue"] = queue_of(status);
-  if (!status.fair_queue.empty()) json["fair_queue"] = status.fair_queue;
+  add_known(json, "fair_queue", status.fair_queue);
   if (status.listening > 0) json["listening"] = status.listening;
   add_forecast(json, forecast(status));
   if (const auto& successes = status.successes) {
@@ -191,17 +201,17 @@ Json to_json(const lock::PastHold& hold) {
                {"lost", hold.lost()},      {"ended", date_text(hold.ended)}, {"ended_ms", hold.ended.count()}};
   add_escaped(json, hold.name);
   if (const auto since = hold.since()) json["since"] = date_text(*since);
-  if (hold.held) json["held_ms"] = hold.held->count();
-  if (hold.waited) json["waited_ms"] = hold.waited->count();
-  if (!hold.end.empty()) json["result"] = hold.end;
+  add_known(json, "held_ms", hold.held);
+  add_known(json, "waited_ms", hold.waited);
+  add_known(json, "result", hold.end);
   if (hold.value) json[hold.end == "signalled" ? "signal" : "status"] = *hold.value;
-  if (!hold.why.empty()) json["why"] = hold.why;
-  if (!hold.once.empty()) json["once"] = hold.once;
-  if (!hold.leftovers.empty()) json["leftovers"] = hold.leftovers;
-  if (!hold.by.empty()) json["taken_away_by"] = hold.by;
-  if (!hold.kind.empty()) json["kind"] = hold.kind;
+  add_known(json, "why", hold.why);
+  add_known(json, "once", hold.once);
+  add_known(json, "leftovers", hold.leftovers);
+  add_known(json, "taken_away_by", hold.by);
+  add_known(json, "kind", hold.kind);
   json["owner"] = hold.owner;
-  if (!hold.token.empty()) json["token"] = hold.token;
+  add_known(json, "token", hold.token);
   add_slots(json, hold.slots);
   json.update(to_json(hold.who));
   return json;
@@ -357,7 +367,7 @@ void Events::lock_event(const lock::LockName& name, const run::LockEvent& event)
   const bool lost = event.kind == run::LockEvent::Kind::lost;
   Json fields = Json::object();
   if (lost) fields["why"] = event.why;
-  if (event.free_in) fields["free_in_ms"] = event.free_in->count();
+  add_known(fields, "free_in_ms", event.free_in);
   if (event.remembered) fields["remembered"] = *event.remembered;
   write_event(*fd_, lost ? "lost" : "released", name, fields);
 }
@@ -371,7 +381,7 @@ void Events::exit(const std::vector<lock::LockName>& names, const Ending& ending
   fields["result"] = ending.result;
   fields["status"] = ending.status;
   if (ending.signal != 0) fields["signal"] = ending.signal;
-  if (!ending.why.empty()) fields["why"] = ending.why;
+  add_known(fields, "why", ending.why);
   write_event(*fd_, "exit", names.front(), fields);
 }
 
@@ -381,8 +391,8 @@ std::string json_log_line(log::Level level, std::string_view message, const log:
                {"level", names[static_cast<std::size_t>(level)]},
                {"program", "rlock"},
                {"message", message}};
-  if (!about.event.empty()) line["event"] = about.event;
-  if (!about.lock.empty()) line["lock"] = about.lock;
+  add_known(line, "event", about.event);
+  add_known(line, "lock", about.lock);
   return dump(line);
 }
 

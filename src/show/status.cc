@@ -113,16 +113,24 @@ void add_what_rlock_knows(Lines& lines, const lock::HolderView& holder) {
   lines.add("renewal", overdue_text(holder));
 }
 
+// What it says about another program that a lock never expires.
+std::string_view why_never(const lock::HolderView& holder, lock::Layout layout) {
+  if (holder.by_set) return " (it was not taken by SET NX PX)";
+  return layout == lock::Layout::plain ? " (it was not taken by rlock or Redisson)" : "";
+}
+
 void add_only_holder(Lines& lines, const lock::HolderView& holder, lock::Layout layout) {
   lines.add("owner", escaped(holder.owner, 200) + (holder.described ? "" : "  (not taken by rlock)"));
   if (holder.by_set) lines.add("holder", "another program");
   if (holder.described) add_what_rlock_knows(lines, holder);
   lines.add(holder.slots.resources.empty() ? "slot" : "resource", slots_text(holder.slots));
   if (holder.holds != 1) lines.add("holds", std::to_string(holder.holds));
-  const bool foreign = !holder.expires_in && layout == lock::Layout::plain;
   if (is_renewed(holder)) return lines.add("lease", lease_text(holder));
-  lines.add("expires", expiry_text(holder.expires_in) + (foreign ? " (it was not taken by rlock or Redisson)" : "") +
-                           (holder.by_set && !holder.expires_in ? " (it was not taken by SET NX PX)" : ""));
+  lines.add("expires", expiry_text(holder.expires_in).append(holder.expires_in ? "" : why_never(holder, layout)));
+}
+
+const lock::HolderView* only_holder(const Status& status) {
+  return status.state == Status::State::held && status.number == 1 ? status.holder() : nullptr;
 }
 
 void add_holders(Lines& lines, const Status& status) {
@@ -212,26 +220,29 @@ Style style_of(const Status& status) {
   return Style::bad;
 }
 
+// From HOLDER on. `others`: " +2", or "".
+Row cells_of(const lock::HolderView& holder, const std::string& others, const std::string& waiting) {
+  const std::string expires = is_renewed(holder)  ? "renewed"
+                              : holder.expires_in ? rough_duration(*holder.expires_in)
+                                                  : "never";
+  if (!holder.described) return {escaped(holder.owner, 60) + others, "-", "-", expires, waiting, "-", ""};
+  return {user_and_host(holder.who) + others,
+          holder.who.ended ? "-" : std::to_string(holder.who.pid),
+          holder.held_for ? rough_duration(*holder.held_for) : "-",
+          expires,
+          waiting,
+          escaped(holder.who.command, 60),
+          remarks_of(holder.who, 80)};
+}
+
 Row cells_of(const Status& status) {
   Row row = {status.name().display(), {state_text(status), style_of(status)}};
   if (status.state == Status::State::other_kind) row.push_back(status.other_kind.text());
   const std::string waiting = std::to_string(status.waiting + static_cast<long long>(status.fair_queue.size()));
   if (status.state == Status::State::free && waiting != "0") row.insert(row.end(), {"-", "-", "-", "-", waiting});
   if (status.state != Status::State::held || !status.holder()) return row;
-  const lock::HolderView& holder = *status.oldest_holder();
-  const std::string expires = is_renewed(holder)  ? "renewed"
-                              : holder.expires_in ? rough_duration(*holder.expires_in)
-                                                  : "never";
-  row.push_back((holder.described ? user_and_host(holder.who) : escaped(holder.owner, 60)) +
-                (status.number > 1 ? " +" + std::to_string(status.number - 1) : ""));
-  const Row rest = holder.described ? Row{holder.who.ended ? "-" : std::to_string(holder.who.pid),
-                                          holder.held_for ? rough_duration(*holder.held_for) : "-",
-                                          expires,
-                                          waiting,
-                                          escaped(holder.who.command, 60),
-                                          remarks_of(holder.who, 80)}
-                                    : Row{"-", "-", expires, waiting, "-", ""};
-  row.insert(row.end(), rest.begin(), rest.end());
+  const std::string others = status.number > 1 ? " +" + std::to_string(status.number - 1) : "";
+  std::ranges::move(cells_of(*status.oldest_holder(), others, waiting), std::back_inserter(row));
   return row;
 }
 
@@ -314,17 +325,20 @@ std::string place_text(long long ahead) {
 }
 
 std::string status_in_full(const Status& status, const Screen& screen, bool in_detail) {
-  const bool other = status.state == Status::State::other_kind, held = status.state == Status::State::held;
+  const bool other = status.state == Status::State::other_kind;
   const lock::Layout layout = status.lock.layout;
-  const lock::HolderView* only = held && status.number == 1 ? status.holder() : nullptr;
+  const lock::HolderView* only = only_holder(status);
   Lines lines;
   lines.add("server", escaped(status.asked, 300));
   lines.add("name", status.name().display());
   if (layout != lock::Layout::plain && !other) lines.add("kind", std::string(noun(layout)));
   lines.add("state", other ? "not a lock, but " + status.other_kind.text() : plain_state_text(status));
   if (!status.known) lines.add("", std::string(kNotKnown));
-  if (only) add_only_holder(lines, *only, layout);
-  if ((held && !only) || status.state == Status::State::contested) add_holders(lines, status);
+  if (only) {
+    add_only_holder(lines, *only, layout);
+  } else if (status.state == Status::State::held || status.state == Status::State::contested) {
+    add_holders(lines, status);
+  }
   add_token(lines, status, only);
   add_waiting(lines, status);
   if (const auto forecast = lock::forecast(status)) lines.add("forecast", forecast_text(*forecast, in_detail));

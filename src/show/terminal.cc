@@ -10,6 +10,23 @@
 #include "base/text.h"
 
 namespace rlock::cli {
+namespace {
+
+// Its cells, without the empty ones at the end, and the gaps between them.
+Row with_gaps(const Row& row, const std::vector<std::size_t>& widths) {
+  std::size_t cells = row.size();
+  while (cells > 0 && row[cells - 1].text.empty()) --cells;
+  Row parts;
+  for (std::size_t i = 0; i < cells; ++i) {
+    const std::size_t own = columns(row[i].text);
+    parts.push_back(row[i]);
+    const bool left_out = own == 0 && widths[i] == 0;
+    if (i + 1 < cells && !left_out) parts.emplace_back(std::string(std::max(widths[i], own) + 2 - own, ' '));
+  }
+  return parts;
+}
+
+}  // namespace
 
 Screen Screen::of_output() {
   Screen screen;
@@ -31,25 +48,11 @@ std::string styled(std::string_view text, Style style, const Screen& screen) {
 }
 
 std::string line_of(const Row& row, const std::vector<std::size_t>& widths, const Screen& screen) {
-  // Ignore empty cells at the end.
-  std::size_t cells = row.size();
-  while (cells > 0 && row[cells - 1].text.empty()) --cells;
-  Row parts;
+  const Row parts = with_gaps(row, widths);
   std::size_t whole = 0;
-  for (std::size_t i = 0; i < cells; ++i) {
-    const std::size_t own = columns(row[i].text);
-    const bool left_out = own == 0 && widths[i] == 0;
-    const std::size_t gap = i + 1 == cells || left_out ? 0 : std::max(widths[i], own) + 2 - own;
-    parts.push_back(row[i]);
-    if (gap > 0) parts.emplace_back(std::string(gap, ' '));
-    whole += own + gap;
-  }
+  for (const Cell& part : parts) whole += columns(part.text);
+  std::size_t room = whole <= screen.width.value_or(whole) ? whole : *screen.width - 1;  // the last column is for "…"
   std::string line;
-  if (whole <= screen.width.value_or(whole)) {
-    for (const Cell& part : parts) line += styled(part.text, part.style, screen);
-    return line;
-  }
-  std::size_t room = *screen.width - 1;  // the last column is for "…"
   for (const Cell& part : parts) {
     const std::size_t own = columns(part.text);
     if (own > room) return line + styled(cut_to(part.text + " ", room + 1), part.style, screen);
