@@ -33,9 +33,7 @@ Result<void> fill(CommonOptions& options, std::span<const OptionSpec> rows, cons
 
 Result<CommonOptions> read_common(const Settings& settings) {
   CommonOptions common;
-  for (const auto& [url, source] : settings.addresses_with_password) {
-    common.configured_urls.push_back({Secret(url), source});
-  }
+  common.configured_urls = settings.addresses_with_password;
   common.config_for_command = settings.config_for_command;
   common.profile_for_command = settings.profile_for_command;
   RLOCK_TRY(fill(common, common_options(), settings));

@@ -23,11 +23,6 @@ void hide_password(char* urls) {
   }
 }
 
-// "5ed36f99.0"
-bool is_hashed(const std::string& name) {
-  return name.size() > 9 && name[8] == '.' && name.find_first_not_of("0123456789abcdef") == 8;
-}
-
 // Checks a folder of certificate authorities.
 Result<void> check_folder(const char* option, const std::string& path) {
   auto ours = only_ours_to_lead_to(path + "/.");
@@ -35,8 +30,7 @@ Result<void> check_folder(const char* option, const std::string& path) {
   std::error_code failed;
   for (auto file = std::filesystem::directory_iterator(path, failed); ours && !failed && file != end(file);
        file.increment(failed)) {
-    // OpenSSL only reads files named by a hash (openssl-rehash(1)).
-    if (!is_hashed(file->path().filename().string())) continue;
+    if (!redis::is_hashed_name(file->path().filename().string())) continue;  // OpenSSL does not read it
     if (const auto opened = TrustedFile::open(file->path().string()); !opened) ours = std::unexpected(opened.error());
   }
   if (ours && failed) ours = fail(Error::Code::config, escaped(path) + ": " + failed.message());

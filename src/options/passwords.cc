@@ -135,27 +135,14 @@ std::unexpected<Error> no_terminal() {
   return cannot_ask("there is no terminal; use --password-file or --password-command");
 }
 
-// Restores the modes of a terminal.
-struct Restore {
-  int terminal;
-  void operator()(termios* former) const {
-    tcsetattr(terminal, TCSAFLUSH, former);
-    delete former;
-  }
-};
-
-// Turns off the echo of a terminal, and Ctrl-Z, which would leave the shell without echo. Returns the former modes.
-Result<std::unique_ptr<termios, Restore>> silence(int terminal) {
-  auto former = std::make_unique<termios>();
-  if (tcgetattr(terminal, former.get()) != 0) return no_terminal();
-  termios silent = *former;
-  silent.c_lflag &= ~static_cast<tcflag_t>(ECHO | ECHOE | ECHOK | ECHONL);
+// The modes without echo, and without Ctrl-Z, which would leave the shell without echo.
+termios silent(termios modes) {
+  modes.c_lflag &= ~static_cast<tcflag_t>(ECHO | ECHOE | ECHOK | ECHONL);
   // Another program may have left the terminal in raw mode.
-  silent.c_lflag |= ICANON | ISIG;
-  silent.c_iflag |= ICRNL;
-  silent.c_cc[VSUSP] = _POSIX_VDISABLE;
-  if (tcsetattr(terminal, TCSAFLUSH, &silent) != 0) return no_terminal();
-  return std::unique_ptr<termios, Restore>(former.release(), Restore{terminal});
+  modes.c_lflag |= ICANON | ISIG;
+  modes.c_iflag |= ICRNL;
+  modes.c_cc[VSUSP] = _POSIX_VDISABLE;
+  return modes;
 }
 
 // A terminal in this mode returns whole lines.
@@ -170,13 +157,14 @@ Result<std::size_t> read_line(int terminal, std::span<char> line, int interrupt)
 
 Result<Secret> ask_terminal(const std::string& server, int interrupt) {
   const UniqueFd terminal(open("/dev/tty", O_RDWR | O_CLOEXEC | O_NOCTTY));
-  if (!terminal) return no_terminal();
-  auto line = [&]() -> Result<Secret> {
-    const auto former = RLOCK_TRY(silence(terminal.get()));
-    write_line(terminal.get(), "Password for " + escaped(server) + ": ");
-    return Secret::written(Secret::kLongest,
-                           [&](std::span<char> out) { return read_line(terminal.get(), out, interrupt); });
-  }();
+  termios former{};
+  if (!terminal || tcgetattr(terminal.get(), &former) != 0) return no_terminal();
+  const termios wanted = silent(former);
+  if (tcsetattr(terminal.get(), TCSAFLUSH, &wanted) != 0) return no_terminal();
+  write_line(terminal.get(), "Password for " + escaped(server) + ": ");
+  auto line =
+      Secret::written(Secret::kLongest, [&](std::span<char> out) { return read_line(terminal.get(), out, interrupt); });
+  tcsetattr(terminal.get(), TCSAFLUSH, &former);
   write_line(terminal.get(), "\n");
   if (line && line->text().empty()) return cannot_ask("the password is empty");
   return line;

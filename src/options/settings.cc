@@ -210,7 +210,7 @@ class SettingsLoader : public Settings {
       add(option, {tidied(option, entry.text), entry.source});
       if (&option != &url_option() || !holds_password(entry)) continue;
       for (const std::string_view url : redis::split_addresses(entry.text)) {
-        addresses_with_password.push_back({std::string(url), entry.source});
+        addresses_with_password.push_back({Secret(url), entry.source});
       }
       if (file.chosen && file.can_be_read_again) config_for_command = file.path;
     }

@@ -25,7 +25,7 @@ class Settings {
 
   // The addresses with a password in the configuration files, in order of precedence, including those that another
   // address overrides, but not those in profiles that are not chosen.
-  std::vector<Setting> addresses_with_password;
+  std::vector<ConfiguredUrl> addresses_with_password;
 
   // What a nested rlock needs to find the chosen profile and these addresses: the file, if it is not one of the usual
   // two and can be read again, and the profile, unless its file cannot be read again.

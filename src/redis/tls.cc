@@ -78,10 +78,7 @@ std::string first_error() {
 bool has_hashed_names(const char* folder) {
   const std::unique_ptr<DIR, int (*)(DIR*)> entries(opendir(folder), closedir);
   while (const dirent* entry = entries ? readdir(entries.get()) : nullptr) {
-    const std::string_view name = entry->d_name;
-    if (name.size() > 9 && name[8] == '.' && name.substr(0, 8).find_first_not_of("0123456789abcdef") == name.npos) {
-      return true;
-    }
+    if (is_hashed_name(entry->d_name)) return true;
   }
   return false;
 }
@@ -281,6 +278,10 @@ std::optional<CertificateLife> Tls::certificate_lasts() const {
   const STACK_OF(X509)* const chain = SSL_get0_verified_chain(ssl_.get());
   for (int i = 1; i < sk_X509_num(chain); ++i) look_at(sk_X509_value(chain, i), true);
   return shortest;
+}
+
+bool is_hashed_name(std::string_view file) {
+  return file.size() > 9 && file[8] == '.' && file.find_first_not_of("0123456789abcdef") == 8;
 }
 
 std::string tls_library() { return std::string("OpenSSL ") + OpenSSL_version(OPENSSL_VERSION_STRING); }

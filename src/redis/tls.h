@@ -72,6 +72,9 @@ class Tls {
   std::unique_ptr<ssl_st, Free> ssl_;
 };
 
+// Whether OpenSSL finds a file of that name in a folder of authorities: "5ed36f99.0" (openssl-rehash(1)).
+bool is_hashed_name(std::string_view file);
+
 // The library and its version, for people.
 std::string tls_library();
 
