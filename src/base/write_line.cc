@@ -88,6 +88,34 @@ bool has_ended(pid_t writer, const UniqueFd& process, int& status, const Until& 
   return true;
 }
 
+// Those that have ended, or that are another process's children.
+void forget_ended(std::span<std::atomic<pid_t>> pids) {
+  int unused = 0;
+  for (std::atomic<pid_t>& pid : pids) {
+    if (pid != 0 && waitpid(pid, &unused, __WALL | WNOHANG) != 0) pid = 0;
+  }
+}
+
+bool write_by_process(Queue& queue, std::span<std::atomic<pid_t>> pids, int fd, std::string_view line) {
+  const std::lock_guard alone(queue.mutex);
+  forget_ended(pids);
+  const auto free = std::ranges::find_if(pids, [](const std::atomic<pid_t>& pid) { return pid == 0; });
+  if (free == pids.end()) return false;
+  const bool in_turn = !queue.last || wait_for(queue.last.get(), POLLIN, Until{}.at_most(0ms)) == WaitEnd::ready;
+  if (in_turn) queue.last.reset();
+  const pid_t child = fork_unseen();
+  if (child == 0) write_and_end(fd, line, queue.last.get());
+  if (child < 0) return write_line(fd, line);
+  *free = child;
+  queue.last = open_process(child);
+  int status = 0;
+  // If it still writes, it is not known to have failed.
+  if (!in_turn || !has_ended(child, queue.last, status, Until{}.at_most(100ms))) return true;
+  *free = 0;
+  queue.last.reset();
+  return status == 0;
+}
+
 }  // namespace
 
 bool write_line(int fd, std::string_view line, milliseconds patience) {
@@ -108,33 +136,6 @@ bool write_line(int fd, std::string_view line, milliseconds patience) {
   }
   return true;
 }
-
-namespace {
-
-bool write_by_process(Queue& queue, std::span<std::atomic<pid_t>> pids, int fd, std::string_view line) {
-  const std::lock_guard alone(queue.mutex);
-  int status = 0;
-  // Those that have ended, or that are another process's children.
-  for (std::atomic<pid_t>& pid : pids) {
-    if (pid != 0 && waitpid(pid, &status, __WALL | WNOHANG) != 0) pid = 0;
-  }
-  const auto free = std::ranges::find_if(pids, [](const std::atomic<pid_t>& pid) { return pid == 0; });
-  if (free == pids.end()) return false;
-  const bool in_turn = !queue.last || wait_for(queue.last.get(), POLLIN, Until{}.at_most(0ms)) == WaitEnd::ready;
-  if (in_turn) queue.last.reset();
-  const pid_t child = fork_unseen();
-  if (child == 0) write_and_end(fd, line, queue.last.get());
-  if (child < 0) return write_line(fd, line);
-  *free = child;
-  queue.last = open_process(child);
-  // If it still writes, it is not known to have failed.
-  if (!in_turn || !has_ended(child, queue.last, status, Until{}.at_most(100ms))) return true;
-  *free = 0;
-  queue.last.reset();
-  return status == 0;
-}
-
-}  // namespace
 
 bool write_line_anywhere(int fd, std::string_view line, milliseconds patience) {
   static std::array<Queue, 2> both;

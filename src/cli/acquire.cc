@@ -47,18 +47,30 @@ Result<UniqueFd> either_of(int one, int other) {
   return either;
 }
 
+lock::HolderInfo holder_of(const AcquireOptions& options, const lock::LeaseTiming& timing) {
+  lock::HolderInfo holder = describe_self("rlock acquire", options);
+  holder.in_history = options.history;
+  if (!options.for_pid) return holder;
+  // Users who look at the holder want to find the process that the lock is for.
+  holder.command = "rlock acquire --for-pid";
+  holder.pid = *options.for_pid;
+  holder.listens = true;
+  holder.renewal = timing.lease;
+  return holder;
+}
+
+// Nobody else could release locks whose owner id could not be printed.
+void give_back(lock::Servers& servers, const std::vector<lock::Hold>& holds, milliseconds exchange) {
+  for (const lock::Hold& hold : holds) {
+    const auto released = servers->release(hold, Until{}.at_most(exchange));
+    if (!released) log::error(released.error().message);
+  }
+}
+
 // Why no lock was acquired, as an exit status; the reason has been reported. None: it was.
 Result<std::optional<int>> acquire(AcquireOptions& options, const lock::LeaseTiming& timing, const UniqueFd& watched,
                                    const run::Inherited& inherited, run::SignalBlock& signals) {
-  lock::HolderInfo holder = describe_self("rlock acquire", options);
-  holder.in_history = options.history;
-  if (options.for_pid) {
-    // Users who look at the holder want to find the process that the lock is for.
-    holder.command = "rlock acquire --for-pid";
-    holder.pid = *options.for_pid;
-    holder.listens = true;
-    holder.renewal = timing.lease;
-  }
+  const lock::HolderInfo holder = holder_of(options, timing);
   lock::Servers servers = RLOCK_TRY(client_for(options, signals.fd()));
   const UniqueFd nobody_waits = watched ? RLOCK_TRY(either_of(signals.fd(), watched.get())) : UniqueFd();
   const int interrupt = nobody_waits ? nobody_waits.get() : signals.fd();
@@ -75,11 +87,7 @@ Result<std::optional<int>> acquire(AcquireOptions& options, const lock::LeaseTim
     if (options.for_pid) write_line(keeper->get(), "go");
     return std::nullopt;
   }
-  // Nobody else could release locks whose owner id could not be printed.
-  for (const lock::Hold& hold : holds) {
-    const auto released = servers->release(hold, Until{}.at_most(options.timeout));
-    if (!released) log::error(released.error().message);
-  }
+  give_back(servers, holds, options.timeout);
   return std::unexpected(std::move(told).error());
 }
 

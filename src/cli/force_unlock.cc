@@ -87,6 +87,15 @@ Result<int> slot_not_held(const lock::Status& status, const std::string& slot) {
   return kFree;
 }
 
+// Those that a job has left to their owner (rlock run --owner), who does not listen.
+std::vector<lock::HolderView> left_to_owner(std::vector<lock::HolderView> holders, const lock::Status& status) {
+  std::erase_if(holders, [&](const lock::HolderView& one) {
+    const lock::HolderView* now = find(status, one.owner);
+    return !now || now->who.listens;
+  });
+  return holders;
+}
+
 class TakenLock {
  public:
   TakenLock(lock::Servers& servers, const ForceUnlockOptions& options)
@@ -159,12 +168,7 @@ class TakenLock {
       std::erase_if(holders, [&](const lock::HolderView& one) { return no_longer_has_it(one, status); });
       const char* const ended = heard && alone ? ": released\n" : ": the holder no longer has it\n";
       if (holders.empty()) return print(shown_ + ended, kDone);
-      auto left = holders;
-      std::erase_if(left, [&](const lock::HolderView& one) {
-        const lock::HolderView* now = find(status, one.owner);
-        return !now || now->who.listens;
-      });
-      if (!RLOCK_TRY(take_from_each(left, status))) return std::nullopt;
+      if (!RLOCK_TRY(take_from_each(left_to_owner(holders, status), status))) return std::nullopt;
       if (over.over()) break;
       if (BootClock::now() < speak_at) continue;
       RLOCK_TRY(report_silence(status, holders));

@@ -70,9 +70,8 @@ std::string_view userinfo_of(std::string_view rest) {
   return at == std::string_view::npos ? std::string_view{} : rest.substr(0, at);
 }
 
-// host, host:port, [IPv6], [IPv6]:port; `otherwise` has the defaults.
-Result<Host> read_host(std::string_view text, Host otherwise) {
-  Host host = std::move(otherwise);
+// The name, and ":port" or "", of host, host:port, [IPv6] or [IPv6]:port.
+Result<std::pair<std::string_view, std::string_view>> parts_of(std::string_view text) {
   const std::size_t bracket = text.starts_with('[') ? 1 : 0;
   const std::size_t end = std::min(text.find(bracket ? ']' : ':'), text.size());
   const std::string_view name = text.substr(bracket, end - bracket),
@@ -80,10 +79,14 @@ Result<Host> read_host(std::string_view text, Host otherwise) {
   if (name.contains(':') != (bracket > 0) || (bracket && end == text.size()) || port.find(':', 1) != port.npos) {
     return bad_address("write an IPv6 address in brackets, as in redis://[::1]:6379");
   }
-  if (!port.empty()) {
-    if (!port.starts_with(':')) return bad_address("only :port can follow the ]");
-    host.port = RLOCK_TRY(number_in(port.substr(1), 1, 65535, "port"));
-  }
+  if (!port.empty() && !port.starts_with(':')) return bad_address("only :port can follow the ]");
+  return std::pair(name, port);
+}
+
+// `host` has the defaults.
+Result<Host> read_host(std::string_view text, Host host) {
+  const auto [name, port] = RLOCK_TRY(parts_of(text));
+  if (!port.empty()) host.port = RLOCK_TRY(number_in(port.substr(1), 1, 65535, "port"));
   if (!name.empty()) host.name = RLOCK_TRY(percent_decoded(name, "host"));
   if (has_control(host.name) || host.name.contains(' ')) {
     return bad_address("host " + in_quotes(host.name) + " contains a blank or a control character");

@@ -104,16 +104,6 @@ bool answers(const UniqueFd& server, const Until& until) {
          wait_for(server.get(), POLLIN, until) == WaitEnd::ready && recv(server.get(), reply, sizeof reply, 0) > 0;
 }
 
-}  // namespace
-
-std::string LocalServer::version_of(const std::string& program) {
-  const std::string said = output_of({program, {program, "-v"}, environment_of_server()}).value_or("");
-  const auto at = said.find(" v=");
-  return at == std::string::npos ? "" : said.substr(at + 3, said.find_first_of(" \n", at + 3) - at - 3);
-}
-
-namespace {
-
 // The server that came with this program; "" if none did. Errors: others could change it.
 Result<std::string> carried_server() {
   std::error_code none;
@@ -128,6 +118,12 @@ Result<std::string> carried_server() {
 }
 
 }  // namespace
+
+std::string LocalServer::version_of(const std::string& program) {
+  const std::string said = output_of({program, {program, "-v"}, environment_of_server()}).value_or("");
+  const auto at = said.find(" v=");
+  return at == std::string::npos ? "" : said.substr(at + 3, said.find_first_of(" \n", at + 3) - at - 3);
+}
 
 Result<std::string> LocalServer::program() {
   std::string installed = find_program("redis-server", ".");

@@ -79,15 +79,8 @@ class Lookup {
           .ai_flags = ARES_AI_NUMERICSERV, .ai_family = families[i], .ai_socktype = SOCK_STREAM};
       ares_getaddrinfo(channel_, host.c_str(), std::to_string(port).c_str(), &hints, &Lookup::answered, &answers_[i]);
     }
+    RLOCK_TRY(await_answers(until));
     std::vector<SocketAddress> addresses;
-    for (std::optional<TimePoint> last; !all_answered() && (!last || BootClock::now() < *last);) {
-      if (auto gone_on = go_on(until, last.value_or(TimePoint::max())); !gone_on) {
-        if (gone_on.error().code == Error::Code::interrupted || !any_found()) return std::unexpected(gone_on.error());
-        break;
-      }
-      // The connection needs some of the time.
-      if (!last && any_found()) last = BootClock::now() + std::min(kOtherFamily, rlock::until(until.deadline) / 4);
-    }
     for (const Answer& answer : answers_) addresses.insert(addresses.end(), answer.found.begin(), answer.found.end());
     if (!addresses.empty()) return addresses;
     return failure();
@@ -140,6 +133,19 @@ class Lookup {
     const int status = library != ARES_SUCCESS ? library : ares_init_options(&channel_, &options, wanted);
     if (status != ARES_SUCCESS) {
       return fail(Error::Code::system, std::string("name resolution cannot start: ") + ares_strerror(status));
+    }
+    return {};
+  }
+
+  // Once an address is there, waits only a little for the other family, because the connection needs some of the time.
+  Result<void> await_answers(const Until& until) {
+    TimePoint last = TimePoint::max();
+    while (!all_answered() && BootClock::now() < last) {
+      const auto gone_on = go_on(until, last);
+      if (!gone_on && any_found() && gone_on.error().code != Error::Code::interrupted) break;
+      RLOCK_TRY(gone_on);
+      if (last != TimePoint::max() || !any_found()) continue;
+      last = BootClock::now() + std::min(kOtherFamily, rlock::until(until.deadline) / 4);
     }
     return {};
   }
