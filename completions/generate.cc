@@ -54,12 +54,7 @@ std::string kind_of(const OptionSpec& spec) {
   for (const char* known : {"", "DUR", "FILE", "URL", "PID"}) {
     if (value == known) return value;
   }
-  if (value == "PRESET") {
-    std::string presets = "none";
-    for (const lock::Convention& one : lock::conventions()) presets += "|" + std::string(one.preset);
-    return presets;
-  }
-  for (const char* free : {"N", "K", "LIST", "SLOT", "TEXT", "ID", "FORM", "KEY", "ZONE", "USER", "HOST"}) {
+  for (const char* free : {"N", "K", "LIST", "SLOT", "TEXT", "ID", "KEY", "ZONE", "USER", "HOST"}) {
     if (value == free) return "FREE";
   }
   give_up("--" + std::string(spec.name()) + ": how is " + value + " completed?");

@@ -46,7 +46,7 @@
 --   holder holders holds id joined keep kept key lag lasted lasts layout lease left life listening login mode more most names
 --   newest note now number numbers once only_if_held outcome owner pid place priority remember remembered renewal replace
 --   resize said server sharded since slots sole start strangers success taken token total ttl unrecorded untidy unwritten
---   version wait waiters waiting wake want way what where who
+--   version wait waiters waiting want what who
 
 -- The keys and channels beside the lock N: <word>{N}, or <word>N if N contains a brace. C++ has this list, too: the word; the
 -- type, 'channel', or '-' for what only Redisson uses; and what it is.

@@ -99,21 +99,8 @@ local function call_stranger(first)
   return true
 end
 
--- Publishes a release, if there is anything to publish, and wakes waiters for a string in another program, as the request's
--- `wake` says: way (lpush or publish), where, what, and lasts, the milliseconds that a list lasts. Returns why that failed, ''
--- if it did not. The key is not declared, because a user may lack the right to it.
-local function announce(payload)
-  local fault, wake = payload and fault_of(publish_for_others(channel, payload)) or '', request.wake
-  if not payload or not wake or fault ~= '' then return fault end
-  local where = wake.where
-  if wake.way == 'publish' then return fault_of(redis.pcall('publish', where, wake.what)) end
-  if redis.pcall('type', where).ok == 'list' then  -- anything else is not theirs, perhaps a lock
-    redis.pcall('del', where)  -- several releases leave one element
-  end
-  fault = fault_of(redis.pcall('lpush', where, wake.what))
-  if fault == '' and not pcall(limit, where, wake.lasts) then fault = 'no right to give ' .. where .. ' a time' end
-  return fault
-end
+-- Publishes a release, if there is anything to publish. Returns why that failed, '' if it did not.
+local function announce(payload) return payload and fault_of(publish_for_others(channel, payload)) or '' end
 
 -- If another client listens on the lock's channel, every second release is open to all, so that foreign clients do not
 -- starve behind rlock's queue. It is also open to the first one in another program's queue; if rlock's first waiter is there

@@ -8,7 +8,6 @@
 --       keep        text   milliseconds for which the last hold keeps the lock, with no process behind it; 0: it is freed
 --       id          text   of this call, the same if it is sent again
 --       remember    text   milliseconds for which it may be sent again; 0: it is sent only once
---       wake        map    of a string, how to wake waiters of another program: way, where, what, lasts (09_grant.lua)
 --       note        map    what to record; absent: nothing
 --         total       text   the total to increment, '' for none. 'forced': the holder gives it up because it was asked to, and
 --                            that is the outcome. If the hold is gone, '' is 'losses', but no total is incremented if it is

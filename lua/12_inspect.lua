@@ -51,7 +51,7 @@ end
 --                          in between; '' for none. Of a quorum: what all of its servers have
 --       count       number   of the owner's holds, as shown
 --       by          text   who takes it, for its owner
---       wake, note  map    as for release
+--       note        map    as for release
 -- Reply released       the owner no longer holds it, and the waiters were told or have it; as in release, which does the rest if
 --                      there is more to do
 --       free           nobody holds it (any longer)

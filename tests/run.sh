@@ -27,15 +27,14 @@ if [ "${1:-}" = --sanitize ]; then
 fi
 
 PACKAGES="$BUILD_PACKAGES libgtest-dev bats procps strace python3 python3-msgpack python3-pexpect python3-redis python3-yaml less mandoc openssl util-linux hostname iproute2 zsh fish bash-completion openssh-server openssh-client tmux minisign"
-# The tests with the real Redisson and the libraries of Python, PHP and Node, the wheel, Prometheus, pages in a browser, and
+# The tests with the real Redisson and the libraries of Python, the wheel, Prometheus, pages in a browser, and
 # the linters: always in CI, else if their tools are installed.
 if [ -n "${CI:-}" ]; then
   PACKAGES="$PACKAGES maven default-jdk-headless groovy python3-venv python3-wheel rpm xz-utils dpkg-dev ca-certificates clang-format-19 clang-tidy-19 shellcheck lua-check prometheus"
   command -v npm >/dev/null || PACKAGES="$PACKAGES nodejs npm"
-  # Ubuntu does not have Laravel's packages, and its Chromium is a snap.
+  # Ubuntu's Chromium is a snap.
   ! grep -qx ID=debian /etc/os-release ||
-    PACKAGES="$PACKAGES php-cli php-redis php-illuminate-cache php-illuminate-redis php-symfony-lock
-      chromium chromium-driver python3-selenium"
+    PACKAGES="$PACKAGES chromium chromium-driver python3-selenium"
 fi
 need_packages $PACKAGES
 own "$build"

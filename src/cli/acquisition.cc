@@ -108,7 +108,7 @@ class AwaitedLock {
   // Whether that is the line of an `rlock run` with our lock. A holder on a host that only has the name of this one, as
   // containers may, is no mistake, because something runs below the ancestor, so that has this very lock, too.
   bool runs_under(const std::vector<std::string>& words, const std::string& owner, bool has_it) const {
-    return has_any(words, {"run"}) && has_any(words, {request_.name.given()}) &&
+    return has_any(words, {"run"}) && has_any(words, {request_.name.text()}) &&
            (has_it || has_any(words, {owner, "--owner=" + owner}));
   }
 
@@ -125,7 +125,7 @@ class AwaitedLock {
     const bool ends = found.expires_in && BootClock::now() + *found.expires_in < wait_.deadline;
     if (policy_.limit && ends) return "";
     return "RLOCK_OWNER holds it: run the command under that hold with rlock run --owner \"$RLOCK_OWNER\" " +
-           escaped(shell_word(request_.name.given()));
+           escaped(shell_word(request_.name.text()));
   }
 
   void note(const lock::Held& found) {

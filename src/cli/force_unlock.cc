@@ -102,12 +102,12 @@ class TakenLock {
       : servers_(servers), options_(options), shown_(options.name().display()) {}
 
   Result<lock::Status> look() const {
-    return servers_->inspect(options_.name(), end(), {.as_string = *options_.by_set});
+    return servers_->inspect(options_.name(), end(), {.as_string = options_.by_set});
   }
 
   // Errors: wrong_kind, if it is not a lock.
   Result<void> expect_lock(const lock::Status& status) const {
-    const bool doubtful = !*options_.by_set && status.holder() && status.holder()->by_set;
+    const bool doubtful = !options_.by_set && status.holder() && status.holder()->by_set;
     if (status.state != lock::Status::State::other_kind && !doubtful) return {};
     return not_ours(": not a lock, but " + status.other_kind.text() + "; rlock did not change it" +
                     (doubtful ? "; if it is a lock, give --protocol set" : ""));

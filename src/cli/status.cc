@@ -19,7 +19,6 @@ using State = lock::Status::State;
 
 struct Question {
   std::vector<lock::LockName> names;  // empty: all locks
-  bool strings = false;               // treat strings at these names as locks
   bool if_known = false;              // look up whether the names have ever been used
   milliseconds exchange{};
   bool epochs = false;     // ask for the epochs of the servers, too
@@ -73,7 +72,7 @@ Result<std::vector<lock::Status>> look(lock::Servers& servers, const Question& q
   }
   for (const lock::LockName& name : question.names) {
     const Until end = until.at_most(question.exchange);
-    all.push_back(RLOCK_TRY(servers->inspect(name, end, {.as_string = question.strings})));
+    all.push_back(RLOCK_TRY(servers->inspect(name, end)));
     if (question.successes) add_successes(all.back(), servers, question.exchange);
     if (question.if_known) all.back().known = lock::is_known(servers, all.back(), end);
   }
@@ -418,7 +417,6 @@ bool for_one(const StatusOptions& options) { return options.names.size() == 1; }
 Question question_of(const StatusOptions& options) {
   const bool json = options.output == Output::json, alone = for_people(options) && for_one(options);
   return {.names = options.names,
-          .strings = options.like != nullptr,
           .if_known = for_people(options) || json,
           .exchange = options.timeout,
           .epochs = json || alone || (for_people(options) && options.watch),
@@ -493,7 +491,7 @@ Result<int> execute(HistoryOptions& options) {
       return kDone;
     }
     case HistoryOptions::Output::html: {
-      const Question question{.names = options.names, .strings = options.like != nullptr, .exchange = options.timeout};
+      const Question question{.names = options.names, .exchange = options.timeout};
       return write_page(servers, question, query,
                         {.file = options.html, .zone = options.local ? Zone::local : Zone::utc, .only_history = true});
     }

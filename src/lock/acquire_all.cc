@@ -153,7 +153,7 @@ class Acquisition {
   OwnerId fresh_owner() const {
     const AcquireRequest& first = requests_.front();
     if (first.mode.taken > 1) return OwnerId::fresh_for_slots(first.mode.taken);
-    return OwnerId::fresh_for(first.name, first.holder.host);
+    return OwnerId::fresh();
   }
 
   Verbs& verbs_;
@@ -261,7 +261,7 @@ class QuorumAcquisition {
   Result<Taken> attempt() {
     quorum_.begin_attempt();
     holds_.clear();
-    const OwnerId owner = OwnerId::fresh_for(requests_.front().name, requests_.front().holder.host);
+    const OwnerId owner = OwnerId::fresh();
     const TimePoint sent = BootClock::now();
     for (std::size_t which = 0; which < requests_.size(); ++which) {
       AcquireRequest request = requests_[which];

@@ -12,9 +12,7 @@ constexpr std::string_view kAskByName = "; ask for locks by their names";
 std::size_t heap_of(const std::string& text) { return text.capacity() + 2 * sizeof(void*); }
 
 // In a set, with its node.
-std::size_t size_of(const LockName& name) {
-  return sizeof name + 6 * sizeof(void*) + heap_of(name.text()) + heap_of(name.given());
-}
+std::size_t size_of(const LockName& name) { return sizeof name + 6 * sizeof(void*) + heap_of(name.text()); }
 
 // The common prefix of their words, because a pattern cannot have alternatives.
 std::string pattern_of(std::span<const Companion> companions) {

@@ -45,12 +45,6 @@ class Waiter {
                     .longest_look = policy_.longest_look,
                     .queueing = policy_.queueing,
                     .releases = request_.lock().channel()};
-    // In a cluster, rlock can only listen to channels in the lock's slot.
-    const Wakeup& wakeup = request_.name.wakeup();
-    if (wakeup.way == Wakeup::Way::publish && !client_.address().slots) {
-      plan.others = wakeup.where;
-      plan.others_text = wakeup.what;
-    }
     plan.random = [](milliseconds most) {
       return milliseconds(random_below(static_cast<std::uint64_t>(most.count())));
     };
@@ -180,7 +174,7 @@ class Waiter {
         }
         if (message && *message) {
           message_ = **std::move(message);
-          return Event{.kind = Event::Kind::message, .text = message_.text, .channel = message_.channel};
+          return Event{.kind = Event::Kind::message, .text = message_.text};
         }
         if (!message) continue;
       }

@@ -125,11 +125,9 @@ WaiterLife::Actions WaiterLife::hear_more() {
   Actions more;
   if (!listening_) return more;
   if (!std::exchange(hears_releases_, true)) more.push_back({Kind::hear, plan_.releases});
-  const bool told = !plan_.others.empty();
-  const std::string& channel = told ? plan_.others : found_.other_channel;
+  const std::string& channel = found_.other_channel;
   if (channel.empty() || channel == other_channel_) return more;
   other_channel_ = channel;
-  other_text_ = told ? plan_.others_text : "";
   more.push_back({Kind::hear, channel});
   return more;
 }
@@ -145,9 +143,6 @@ WaiterLife::Actions WaiterLife::hear_less() {
 WaiterLife::Actions WaiterLife::message(const WaiterEvent& event, TimePoint now) {
   const std::string& text = event.text;
   const Actions go_on = {{.kind = Kind::wait, .until = wait_end_}};
-  // It is for another lock, or from an open release of rlock, which wakes that program's waiters.
-  const bool of_others = !other_text_.empty() && event.channel == other_channel_;
-  if (of_others && (text != other_text_ || others_first_)) return go_on;
   // Ask, because only the server's reply proves it. We stop listening after the wait, before the command starts,
   // because its release would take us for a foreign listener. Not earlier: that would delay the reply.
   if (text == "granted") return {{Kind::ask}};

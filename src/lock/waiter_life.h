@@ -19,9 +19,7 @@ struct WaiterPlan {
   milliseconds lease{};
   milliseconds longest_look = 1min;
   QueueRequest queueing;
-  std::string releases;  // the channel on which other programs publish their releases
-  // The channel on which another program's waiters are woken, and the message there for this lock; "": none.
-  std::string others, others_text;
+  std::string releases;                              // the channel on which other programs publish their releases
   std::function<milliseconds(milliseconds)> random;  // from 0 to below that
 };
 
@@ -36,7 +34,7 @@ struct WaiterEvent {
     told,     // on_held has been called
     failed,   // code: of the error in place of an answer
     moved,    // the server that has granted it is no longer the master
-    message,  // text, channel
+    message,  // text
     time,     // the wait that was the last action is over
     polled,   // ttl: the answer; none: there was none
   };
@@ -44,7 +42,7 @@ struct WaiterEvent {
   Held found{};
   bool strayed = false;  // the server that answered is not the one that we listen to, as after a failover
   Error::Code code{};
-  std::string text{}, channel{};
+  std::string text{};
   std::optional<long long> ttl{};
 };
 
@@ -106,7 +104,6 @@ class WaiterLife {
   bool listening_ = false, refused_ = false;
   bool hears_releases_ = false;
   std::string other_channel_;  // that we listen to as well
-  std::string other_text_;     // the message there for us; "": any
   Held found_;                 // the last answer
   bool strayed_ = false;
   std::optional<TimePoint> last_contact_;

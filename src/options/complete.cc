@@ -169,28 +169,6 @@ Result<void> expect_none(const std::vector<Mistake>& mistakes) {
   return first == mistakes.end() ? Result<void>() : usage(first->text);
 }
 
-// Turns each name into the key of its lock.
-Result<void> name_keys(NamingOptions& options) {
-  if (!options.like && options.key_form.empty()) return {};
-  const bool sorted = std::ranges::is_sorted(options.names);
-  for (lock::LockName& name : options.names) {
-    auto named = name.named_by(options.like, options.key_form);
-    const std::string said = options.like ? "--like " + std::string(options.like->preset) : "--key";
-    if (!named) return std::unexpected(std::move(named).error().in(said));
-    name = *std::move(named);
-  }
-  if (sorted) std::ranges::sort(options.names);
-  return {};
-}
-
-// All --like presets are string locks.
-Result<bool> set_protocol(const NamingOptions& options, const std::optional<bool>& by_set) {
-  if (options.like && by_set == false) {
-    return contradiction("--like " + std::string(options.like->preset), "--protocol redisson");
-  }
-  return by_set.value_or(options.like != nullptr);
-}
-
 // Named resources are slots.
 Result<void> complete_slots(LockingOptions& options) {
   lock::Mode& mode = options.mode;
@@ -205,30 +183,26 @@ Result<void> complete_slots(LockingOptions& options) {
         "--take " + std::to_string(mode.taken) + ": there are only " + std::to_string(mode.slots) + " slots"}});
 }
 
-// --protocol set or --like.
+// --protocol set.
 Result<void> complete_set(LockingOptions& options) {
   lock::Mode& mode = options.mode;
   const bool alone = mode.kind == lock::Mode::Kind::plain && mode.slots == 0;
   mode.kind = lock::Mode::Kind::set;
   if (alone) return {};
-  const auto [given, instead] = options.like ? std::pair("--like " + std::string(options.like->preset), "--like none")
-                                             : std::pair(std::string("--protocol set"), "--protocol redisson");
-  return usage(given +
-               ": its locks have one holder at a time; do not give --shared, --exclusive, --slots or --from with it, "
-               "or give " +
-               instead);
+  return usage(
+      "--protocol set: its locks have one holder at a time; do not give --shared, --exclusive, --slots or --from with "
+      "it, or give --protocol redisson");
 }
 
 // Its branches are the pairs of options that exclude each other.
 Result<void> complete_mode(LockingOptions& options) {
-  options.by_set = RLOCK_TRY(set_protocol(options, options.by_set));
   using Kind = lock::Mode::Kind;
   lock::Mode& mode = options.mode;
   RLOCK_TRY(complete_slots(options));
   if (options.shared && options.exclusive) return contradiction("--shared", "--exclusive");
   if (options.shared) mode.kind = Kind::read;
   if (options.exclusive) mode.kind = Kind::write;
-  if (*options.by_set) RLOCK_TRY(complete_set(options));
+  if (options.by_set) RLOCK_TRY(complete_set(options));
   if (mode.slots == 0) {
     return expect_none({{mode.resize, "--resize needs --slots N, the new number of slots"},
                         {mode.java, "--java-semaphore needs --slots N, the number of permits of the Java program"}});
@@ -390,7 +364,6 @@ Result<void> complete_all(HistoryOptions& options, const Parsed&) {
 }
 
 Result<void> complete_all(ForceUnlockOptions& options, const Parsed&) {
-  options.by_set = RLOCK_TRY(set_protocol(options, options.by_set));
   if (options.now && options.wait) return contradiction("--now", "--wait");
   if (options.owner && !options.slot.empty()) return contradiction("--slot", "--owner");
   options.wait = options.wait.value_or(ForceUnlockOptions::kDefaultWait);
@@ -410,12 +383,7 @@ Result<void> read_words(Invocation& invocation, const Parsed& parsed) {
 }
 
 Result<void> complete(Invocation& invocation, const Parsed& parsed) {
-  return std::visit(
-      [&](auto& options) -> Result<void> {
-        if constexpr (requires { name_keys(options); }) RLOCK_TRY(name_keys(options));
-        return complete_all(options, parsed);
-      },
-      invocation);
+  return std::visit([&](auto& options) { return complete_all(options, parsed); }, invocation);
 }
 
 }  // namespace rlock::cli

@@ -78,13 +78,6 @@ constexpr auto kInforming = part<CommonOptions, Group::common>({
     {"-V,--version", "", {}, "print the version and what it was built from"},
 });
 
-constexpr auto kNaming = part<NamingOptions, Group::kind>({
-    {"--like", "PRESET", into<convention, &NamingOptions::like>,
-     "name the key as that library does, and wake its waiters: redis-py, redsync, spring and others", kSetting, "none"},
-    {"--key", "FORM", into<key_form, &NamingOptions::key_form>,
-     "keep the lock at the key FORM, in which % stands for NAME", kSetting, "%, or as --like says"},
-});
-
 constexpr auto kFirst = part<LockingOptions, Group::general>({
     {"-n,--nonblock", "", into<flag, &LockingOptions::nonblock>, "do not wait: exit with 75 if the lock is held",
      kOften},
@@ -336,7 +329,7 @@ the command stopped, 75 not acquired, 76 the name is in use for something else, 
 )~",
          .command = &kRun.named("--command"),
          .page = "rlock-run"},
-        kFirst, kWaiting, kEpoch, kKind, kNaming, kSupervision, kHooks, kOnce, kRun, kReason, kInHistory),
+        kFirst, kWaiting, kEpoch, kKind, kSupervision, kHooks, kOnce, kRun, kReason, kInHistory),
     subcommand<AcquireOptions>({.name = "acquire",
                                 .summary = "take a lock and print the owner id that renews and releases it",
                                 .synopsis = "NAME...",
@@ -352,8 +345,7 @@ the command stopped, 75 not acquired, 76 the name is in use for something else, 
 Exit status: 75 if the lock was not acquired.
 )~",
                                 .page = "rlock-acquire"},
-                               kAcquireLease, kFirst, kWaiting, kEpoch, kKind, kNaming, kReason, kAcquireOutput,
-                               kInHistory),
+                               kAcquireLease, kFirst, kWaiting, kEpoch, kKind, kReason, kAcquireOutput, kInHistory),
     subcommand<RenewOptions>({.name = "renew",
                               .summary = "extend the lease of an acquired lock",
                               .synopsis = "NAME...",
@@ -362,7 +354,7 @@ Exit status: 75 if the lock was not acquired.
 
 Exit status: 76 if this owner does not, or no longer does, hold the lock.
 )~"},
-                             kOwned, kRenew, kEpoch, kNaming),
+                             kOwned, kRenew, kEpoch),
     subcommand<ReleaseOptions>(
         {.name = "release", .summary = "release an acquired lock", .synopsis = "NAME...", .notes = R"~(Example:
   rlock release deploy --owner "$owner"
@@ -371,7 +363,7 @@ Exit status: 76 if this owner does not, or no longer does, hold the lock.
 Exit status: 76 if this owner does not, or no longer does, hold the lock; nothing is changed. With --forget, 1 if
 there is no such success.
 )~"},
-        kOwned, kForget, kNaming, kInHistory),
+        kOwned, kForget, kInHistory),
     subcommand<StatusOptions>(
         {.name = "status",
          .summary = "show who holds locks",
@@ -386,7 +378,7 @@ Examples:
   rlock status nightly --succeeded-within 26h || echo "no backup today"
 )~",
          .page = "rlock-status"},
-        kStatus, kNaming),
+        kStatus),
     subcommand<ForceUnlockOptions>(
         {.name = "force-unlock",
          .summary = "take a lock away from its holder",
@@ -406,7 +398,7 @@ Exit status: 0 if the lock is free now, 75 if its holder has not stopped in time
 76 if another owner has it or it is not a lock.
 )~",
          .page = "rlock-force-unlock"},
-        kForceUnlock, kNaming, kInHistory),
+        kForceUnlock, kInHistory),
     subcommand<HistoryOptions>(
         {.name = "history",
          .summary = "show past holds",
@@ -422,7 +414,7 @@ Examples:
   rlock history --html page.html --since 2h
 )~",
          .page = "rlock-history"},
-        kHistory, kNaming),
+        kHistory),
     subcommand<DoctorOptions>(
         {.name = "doctor",
          .summary = "check whether a server is fit for locks",

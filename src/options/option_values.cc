@@ -186,18 +186,6 @@ Result<std::vector<std::string>> resource_names(const std::string& text) {
   return names;
 }
 
-Result<const lock::Convention*> convention(const std::string& text) {
-  if (text == "none") return nullptr;
-  if (const lock::Convention* found = lock::find_convention(text)) return found;
-  return bad(in_quotes(text) + " is none of " + joined(lock::conventions(), ", ", &lock::Convention::preset) +
-             ", and none");
-}
-
-Result<std::string> key_form(const std::string& text) {
-  RLOCK_TRY(lock::key_of(text, ""));
-  return text;
-}
-
 Result<void> fill_url(CommonOptions& options, const Setting& said) {
   options.url = Secret(said.text);
   options.url_source = said.source;

@@ -58,8 +58,6 @@ Result<std::string> once_key(const std::string& text);       // the same, but no
 inline Result<Period> period(const std::string& text) { return parse_period(text); }
 Result<lock::OwnerId> owner(const std::string& text);
 Result<std::vector<std::string>> resource_names(const std::string& text);  // different ones, with commas in between
-Result<const lock::Convention*> convention(const std::string& text);       // null: none
-Result<std::string> key_form(const std::string& text);
 
 // Functions that need more than the text; see Fill.
 Result<void> fill_url(CommonOptions& options, const Setting& said);
@@ -104,11 +102,7 @@ constexpr FillOf<decltype(owner_of(member))> into{[](CommonOptions& options, con
   auto value = RLOCK_TRY(read_as(read, said));
   using Value = decltype(value);
   if constexpr (std::same_as<Value, Choice>) {
-    if constexpr (std::same_as<Filled, std::optional<bool>>) {
-      filled = value.place != 0;
-    } else {
-      filled = static_cast<Filled>(value.place);
-    }
+    filled = static_cast<Filled>(value.place);
   } else {
     static_assert(std::same_as<Filled, Value> || std::same_as<Filled, std::optional<Value>>);
     filled = std::move(value);

@@ -77,11 +77,9 @@ struct CommonOptions {
 
 // Options of subcommands that name locks.
 struct NamingOptions : CommonOptions {
-  std::vector<lock::LockName> names;       // sorted and without duplicates, except for status and history
-  const lock::Convention* like = nullptr;  // null: none
-  std::string key_form;                    // empty: the default
-  bool history = false;                    // record the holds
-  std::optional<bool> epoch_guard;         // none: as the kind of server needs it, see lock::Servers
+  std::vector<lock::LockName> names;  // sorted and without duplicates, except for status and history
+  bool history = false;               // record the holds
+  std::optional<bool> epoch_guard;    // none: as the kind of server needs it, see lock::Servers
 };
 
 // Options of subcommands that acquire locks.
@@ -93,7 +91,7 @@ struct LockingOptions : NamingOptions {
   bool supersede = false;                  // ask the holder to stop
   bool eviction = false;                   // accept a server that may evict locks
   bool shared = false, exclusive = false;  // complete() sets mode.kind from these
-  std::optional<bool> by_set;              // --protocol set
+  bool by_set = false;                     // --protocol set
   lock::Mode mode;
 };
 
@@ -173,8 +171,8 @@ struct ForceUnlockOptions : NamingOptions {
   const lock::LockName& name() const { return names.front(); }
 
   std::optional<lock::OwnerId> owner;
-  std::string slot;            // the number or the name of a slot; empty: any
-  std::optional<bool> by_set;  // treat a string at the name as a lock that another program took with SET NX
+  std::string slot;     // the number or the name of a slot; empty: any
+  bool by_set = false;  // treat a string at the name as a lock that another program took with SET NX
   bool yes = false;
   bool now = false;
   std::optional<milliseconds> wait;  // always set by complete()

@@ -195,7 +195,7 @@ HoldTexts hold_texts(const std::vector<lock::Hold>& holds) {
   HoldTexts texts;
   for (const lock::Hold& hold : holds) {
     const std::string end = texts.names.empty() ? "" : "\n";
-    texts.names += end + hold.name().given();
+    texts.names += end + hold.name().text();
     texts.owners += end + hold.owner.text();
     texts.tokens += end + hold.token;
     texts.slots += end + hold.slots.number_text();

@@ -12,41 +12,6 @@
 namespace rlock::lock {
 namespace {
 
-using Way = Wakeup::Way;
-
-constexpr Convention kConventions[] = {
-    {.preset = "redis-py", .key = "%"},
-    {.preset = "redsync", .key = "%"},
-    {.preset = "bsm-redislock", .key = "%"},
-    {.preset = "redlock", .key = "%"},
-    {.preset = "redlock-py", .key = "%"},
-    {.preset = "ioredis-lock", .key = "%"},
-    {.preset = "redis-semaphore", .key = "mutex:%"},
-    {.preset = "pottery", .key = "redlock:%"},
-    // Its waiters BLPOP there. The list is deleted first, so that one release leaves one element.
-    {.preset = "python-redis-lock",
-     .key = "lock:%",
-     .wakes = Way::push,
-     .where = "lock-signal:%",
-     .what = "1",
-     .lasts = 1s},
-    // A registry in pub/sub mode listens there.
-    {.preset = "spring", .key = "", .wanted = "REGISTRY:%", .wakes = Way::publish, .where = "@-channel"},
-    {.preset = "shedlock", .key = "job-lock:default:%", .dated_values = true},
-    {.preset = "rslock", .key = "%"},
-    {.preset = "redlock-rb", .key = "%"},
-    {.preset = "redlock-net", .key = "redlock:%"},
-    {.preset = "symfony", .key = "%"},
-    // Both prefixes, of the connection and of the cache, contain the application's name.
-    {.preset = "laravel", .key = "", .wanted = "PREFIX%"},
-};
-
-std::string filled(std::string_view form, char mark, std::string_view with) {
-  std::string text(form);
-  if (const auto at = text.find(mark); at != std::string::npos) text.replace(at, 1, with);
-  return text;
-}
-
 constexpr std::size_t kLongest = 512;
 // Where the version of a UUID stands, and the number of slots of an owner of several.
 constexpr std::size_t kVersion = 14, kSlots = 32;
@@ -70,37 +35,7 @@ std::string_view hash_tag(std::string_view key) {
   return key.substr(open + 1, close - open - 1);
 }
 
-// The wake-up of that lock. Errors (usage): also if the convention needs another form.
-Result<Wakeup> wakeup_of(const Convention& convention, std::string_view form, std::string_view name) {
-  const std::string key = RLOCK_TRY(key_of(form, name));
-  if (convention.wakes == Way::none) return Wakeup{};
-  std::string where = filled(convention.where, '%', name);
-  if (convention.where.contains('@')) {
-    constexpr std::string_view kEnd = ":%";
-    if (!form.ends_with(kEnd) || form.size() == kEnd.size()) {
-      return fail(Error::Code::usage, "its key " + in_quotes(form) + " does not have the form " +
-                                          std::string(convention.wanted) + ", which names the channel of its waiters");
-    }
-    where = filled(where, '@', form.substr(0, form.size() - kEnd.size()));
-  }
-  return Wakeup{convention.wakes, where, convention.what.empty() ? key : std::string(convention.what),
-                convention.lasts};
-}
-
 }  // namespace
-
-std::span<const Convention> conventions() { return kConventions; }
-
-const Convention* find_convention(std::string_view preset) {
-  const auto* found = std::ranges::find(kConventions, preset, &Convention::preset);
-  return found == std::end(kConventions) ? nullptr : found;
-}
-
-Result<std::string> key_of(std::string_view form, std::string_view name) {
-  if (std::ranges::count(form, '%') == 1) return filled(form, '%', name);
-  return fail(Error::Code::usage,
-              in_quotes(form) + " is not the form of a key; write exactly one %, in the place of NAME");
-}
 
 Result<LockName> LockName::parse(std::string_view text) {
   const auto bad = [&](const std::string& why) {
@@ -125,19 +60,6 @@ Result<LockName> LockName::parse(std::string_view text) {
   return name;
 }
 
-Result<LockName> LockName::named_by(const Convention* convention, std::string_view form) const {
-  if (form.empty() && convention) form = convention->key;
-  if (form.empty()) {
-    if (!convention) return *this;
-    return fail(Error::Code::usage, "it has no usual key; give one of the form " + std::string(convention->wanted));
-  }
-  LockName named = RLOCK_TRY(parse(RLOCK_TRY(key_of(form, text_))));
-  named.given_ = text_;
-  named.convention_ = convention;
-  if (convention) named.wakeup_ = RLOCK_TRY(wakeup_of(*convention, form, text_));
-  return named;
-}
-
 std::string LockName::display() const { return escaped(text_); }
 
 std::string LockName::companion(const Companion& which) const { return std::string(which.word) + ":" + tag(); }
@@ -160,14 +82,6 @@ std::optional<LockName> LockName::of_companion(const Companion& which, std::stri
 }
 
 OwnerId OwnerId::fresh() { return OwnerId(random_uuid() + ":" + std::to_string(getpid())); }
-
-OwnerId OwnerId::fresh_for(const LockName& name, const std::string& host) {
-  OwnerId id = fresh();
-  if (!name.convention() || !name.convention()->dated_values) return id;
-  std::string readable = host.substr(0, 255);
-  std::ranges::replace_if(readable, [](unsigned char c) { return c <= ' ' || c == 127; }, '-');
-  return OwnerId("ADDED:" + date_text(since_1970()) + "@" + readable + ":" + id.text_);
-}
 
 OwnerId OwnerId::fresh_for_slots(int taken) {
   OwnerId id = fresh();

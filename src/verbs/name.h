@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The name of a lock, the keys that belong to it and to locks of other libraries, and the ids of its owners.
+// The name of a lock, the keys that belong to it, and the ids of its owners.
 #pragma once
 
 #include <algorithm>
@@ -12,41 +12,6 @@
 #include "lua/names.h"
 
 namespace rlock::lock {
-
-// How a release wakes a library's waiters (lua/01_request.lua).
-struct Wakeup {
-  enum class Way {
-    none,     // they poll
-    push,     // push `what` to the list `where`, which expires after `lasts`
-    publish,  // publish `what` on the channel `where`; rlock's first waiter listens there, too
-  } way = Way::none;
-  std::string where, what;
-  milliseconds lasts{};
-
-  bool operator==(const Wakeup&) const = default;
-};
-
-// In these texts, % is the name of a lock.
-struct Convention {
-  std::string_view preset;
-  std::string_view key;     // the library's default key; "" if it has none
-  std::string_view wanted;  // for messages: the form of the key that the user then has to give
-  Wakeup::Way wakes = Wakeup::Way::none;
-  std::string_view where;  // @ is the part of the key's form before ":%"
-  std::string_view what;   // "": the key
-  milliseconds lasts{};
-  bool dated_values = false;  // the value says when and on which host it was written, as ShedLock's does
-};
-
-// How other libraries name their SET NX PX locks, and wake their waiters. docs/interop.md gives the sources.
-std::span<const Convention> conventions();
-
-// Null: there is no such preset.
-const Convention* find_convention(std::string_view preset);
-
-// The key of the lock `name`, if `form` is the key with % in place of the name. Errors (usage): the form does not
-// contain exactly one %.
-Result<std::string> key_of(std::string_view form, std::string_view name);
 
 // A key or channel beside a lock, `word:{N}`, which `:` and more follows if there are several; and what TYPE says of a
 // key, "channel", or "-": only Redisson uses it. Rights, type checks and the refusal of names use the list of all of
@@ -64,16 +29,8 @@ class LockName {
   //   rlock:holder:…, {x}:timeout and the like are companions themselves
   static Result<LockName> parse(std::string_view text);
 
-  // The lock that `convention` (or nobody, if null) gives this name, at the key that `form` determines; "" means the
-  // usual form. Errors (usage): bad forms, and forms that the convention cannot use.
-  Result<LockName> named_by(const Convention* convention, std::string_view form) const;
-
   const std::string& text() const { return text_; }  // the lock's key, byte for byte
-  // What the user typed, if a convention made the key from it; otherwise the key.
-  const std::string& given() const { return given_.empty() ? text_ : given_; }
-  const Wakeup& wakeup() const { return wakeup_; }
-  const Convention* convention() const { return convention_; }  // null: none
-  std::string display() const;                                  // escaped, for messages
+  std::string display() const;                       // escaped, for messages
 
   std::string companion(const Companion& which) const;
   // The prefix of the keys that Redisson names by a suffix: {N}, or N if N contains a brace.
@@ -115,9 +72,7 @@ class LockName {
  private:
   explicit LockName(std::string text) : text_(std::move(text)) {}
 
-  std::string text_, given_;
-  Wakeup wakeup_;
-  const Convention* convention_ = nullptr;
+  std::string text_;
 };
 
 // The order of names for people.
@@ -134,8 +89,6 @@ inline constexpr int kMostTaken = 64;
 class OwnerId {
  public:
   static OwnerId fresh();
-  // The same, with the prefix that the name's convention expects. `host` is for people.
-  static OwnerId fresh_for(const LockName& name, const std::string& host);
   // For an owner that takes so many slots of a semaphore: if several, the id says how many (lua/06_semaphore.lua).
   static OwnerId fresh_for_slots(int taken);
   // How many that are.

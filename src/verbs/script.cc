@@ -25,19 +25,6 @@ bool wants_the_whole(const Error& error) {
 
 std::string text_of(milliseconds time) { return std::to_string(time.count()); }
 
-// The wake-up of other programs' waiters, which only string locks have. In a cluster, a script cannot reach a list in
-// another slot. Its key is not declared, because a user without the right to it must be able to release.
-void add_wakeup(PackedMap& request, const redis::Client& client, const Lock& lock) {
-  const LockName& name = lock.name;
-  const Wakeup& wakeup = name.wakeup();
-  const bool away = client.address().slots && redis::slot_of(wakeup.where) != redis::slot_of(name.text());
-  const bool pushes = wakeup.way == Wakeup::Way::push;
-  if (lock.layout != Layout::string || wakeup.way == Wakeup::Way::none || (pushes && away)) return;
-  PackedMap wake;
-  wake.add(f::way, pushes ? "lpush" : "publish").add(f::where, wakeup.where).add(f::what, wakeup.what);
-  request.add(f::wake, wake.add(f::lasts, text_of(wakeup.lasts)));
-}
-
 void add_note(PackedMap& request, const HistoryNote& note) {
   PackedMap map;
   map.add(f::total, note.total).flag(f::only_if_held, note.only_if_held);
@@ -179,7 +166,6 @@ Call release_call(redis::Client& client, const ReleaseRequest& request, const st
   call.key(request.lock.name.hold_key_prefix() + id + ":released");
   call.request.add(f::hold, request.hold_id).add(f::keep, text_of(request.keep));
   call.request.add(f::id, id).add(f::remember, text_of(remember));
-  add_wakeup(call.request, client, request.lock);
   if (request.note) add_note(call.request, *request.note);
   return call;
 }
@@ -188,7 +174,6 @@ Call force_unlock_call(redis::Client& client, const Lock& lock, const HolderView
                        const HistoryNote* note, const Until& until) {
   Call call(client, Verb::force_unlock, lock, shown.owner, until);
   call.request.add(f::begun, shown.begun).add(f::count, shown.holds).add(f::by, by);
-  add_wakeup(call.request, client, lock);
   if (note) add_note(call.request, *note);
   return call;
 }

@@ -28,8 +28,6 @@ refused() {
     refused 64 'a key or channel of another lock' run "$name" -- touch ran
     refused 64 'a key or channel of another lock' force-unlock --yes "$name"
   done
-  refused 64 'a key or channel of another lock' run --protocol set --key '{%}:timeout' a -- touch ran
-  refused 64 'a key or channel of another lock' run --like laravel --key 'rlock:pool:{%}' a -- touch ran
   refused 64 'keys of all locks begin with it' doctor --acl rlock:
   run -0 rlock run rlock -- true
 }

@@ -432,3 +432,57 @@ assert k["taken_by_rlock"] is False and 500000 < k["expires_in_ms"] <= 600000, k
   all_done
   [[ -e started ]]
 }
+
+# symfony_takes MEMBER ...: as its RedisStore does.
+symfony_takes() {
+  local end=$(($(date +%s) * 1000 + 600000)) member
+  for member; do redis srv zadd k "$end" "$member" >/dev/null; done
+  redis srv pexpireat k "$end" >/dev/null
+}
+
+@test "symfony: the sorted set of a writer or of readers is a lock that another program holds" {
+  local members token=Wq3nZ0xkV5yTtM8J1cLr7aBfEoHsGdUu+iPp/9KyXl4=
+  for members in "$token __write__" "$token ${token/W/V}"; do
+    # shellcheck disable=SC2086 # a list of words
+    symfony_takes $members
+    local before
+    before=$(redis srv zrange k 0 -1 withscores)
+    run -75 --separate-stderr run_set -n k -- true
+    assert_says 'held by another program'
+    run -0 rlock status k
+    assert_says 'string lock'
+    [[ $output == *'another program'* ]]
+    run -76 rlock release k --owner 1b9d6bcd-bbfd-4b2d-9b5d-ab8dfbbd4bed:1
+    # A release of one of several readers would take the lock from the others.
+    run -76 rlock release k --owner "$(redis srv zrange k 0 0)"
+    run -76 --separate-stderr rlock run -n k -- true
+    assert_says 'perhaps a lock of Symfony'
+    assert_says 'use --protocol set'
+    run -76 rlock force-unlock -y k
+    [[ $(redis srv zrange k 0 -1 withscores) == "$before" && ! -e log ]]
+    wait_in_line a
+    run -0 rlock force-unlock -y --protocol set k
+    all_done
+    [[ $(cat log) == a ]]
+    rm log
+  done
+}
+
+@test "symfony: other sorted sets are data: 76, and they stay as they are" {
+  local member x42
+  x42=$(printf 'x%.0s' {1..42})
+  for member in alice __write__ "${x42}xx" "$x42-=" "${x42}xx="; do
+    symfony_takes "$member"
+    run -76 run_set -n k -- true
+    run -76 rlock force-unlock -y --protocol set k
+    run -0 rlock status k
+    assert_says 'not a lock'
+    redis srv del k
+  done
+  # Symfony's always expire.
+  symfony_takes "${x42}x="
+  redis srv persist k
+  run -76 --separate-stderr run_set -n k -- true
+  [[ $stderr != *Symfony* ]]
+  redis srv del k
+}

@@ -86,7 +86,7 @@ in_line() { [[ $(redis srv zcard "rlock:queue:{$1}") == 1 ]]; }
     rm -f calls
     follow "$script" || { show && cat "$script" && return 1; }
     case $(<"$script") in
-      *--like*) [[ $(<calls) == 'job.sh under '*job ]] ;;
+      *' --protocol set '*) [[ $(<calls) == 'job.sh under job-lock:default:job' ]] ;;
       *'./job.sh') [[ $(<calls) == 'job.sh under job' ]] ;;
       *'./a.sh; ./b.sh'*) [[ $(<calls) == $'a.sh under job\nb.sh under job' ]] ;;
       *'$RLOCK_TOKEN'*) [[ $output =~ ^[0-9]+$ ]] ;;
@@ -107,7 +107,7 @@ in_line() { [[ $(redis srv zcard "rlock:queue:{$1}") == 1 ]]; }
     case $(<"$script") in
       *' -s '*) rlock acquire -x job --lease 10m ;;
       *' -x '*) rlock acquire -s job --lease 10m ;;
-      *--like*) rlock acquire --like shedlock job --lease 10m ;;
+      *' --protocol set '*) rlock acquire --protocol set job-lock:default:job --lease 10m ;;
       *--slots*) for _ in 1 2 3; do rlock acquire --slots 3 job --lease 10m; done ;;
       *) rlock acquire job --lease 10m ;;
     esac

@@ -253,11 +253,12 @@ settings() {
   run -1 grep -vxF -f words <(grep -ohE "'(rlock:|redisson_)[a-z_]+:" -r "$ROOT/lua" | tr -d "'" | sed 's/:$//' | grep -v redisson_unlock_latch)
 }
 
-@test "the least rights have every command that the script uses, but the one that wakes another program" {
+@test "the least rights have every command that the script uses" {
   grep -ohE "(call|peek)\('[a-z]+'" "$ROOT"/lua/{,features/}*.lua | sed "s/.*'\(.*\)'/\1/" | sort -u >used
   (($(wc -l <used) >= 30))
   rlock doctor --acl | tr ' ' '\n' | sed -n 's/^+\([a-z]*\).*/\1/p' | sort -u >granted
-  [[ $(comm -23 used granted) == lpush ]]
+  run -0 comm -23 used granted
+  [[ -z $output ]]
 }
 
 @test "the program knows every variable in the man page" {

@@ -263,68 +263,6 @@ waits() { run -0 enqueue "$1" 30000 "h$1" && [[ ${lines[0]} == held ]]; }
   hears w3 free
 }
 
-signal() { redis srv lrange "signal-$lock" 0 -1; }
-
-@test "release and force_unlock: clients that wait for an element of a list find one, with a TTL, once for each release" {
-  also_allow srv +lpush
-  local request=one wakeup=(wake.way=lpush wake.where="signal-$lock" wake.what=1 wake.lasts=5000)
-  acquire a 30000 ha ''
-  run -0 script release owner=a:0 hold=ha keep=0 id="$request" remember=5000 "${wakeup[@]}"
-  [[ ${lines[0]} == released && $(signal) == 1 ]]
-  (($(redis srv pttl "signal-$lock") > 0))
-  # Sent twice, it wakes nobody again; nor does one that was refused, or that lets the lock expire.
-  redis srv del "signal-$lock"
-  run -0 script release owner=a:0 hold=ha keep=0 id="$request" remember=5000 "${wakeup[@]}"
-  [[ ${lines[0]} == released && -z $(signal) ]]
-  request=two
-  foreign
-  run -0 script release owner=a:0 hold=ha keep=0 id="$request" remember=5000 "${wakeup[@]}"
-  [[ ${lines[0]} == other-owner && -z $(signal) ]]
-  run -0 script force-unlock owner=random begun= count=1000 by=me "${wakeup[@]}"
-  [[ ${lines[0]} == released && $(signal) == 1 ]]
-  # Several releases leave one element.
-  foreign
-  run -0 script force-unlock owner=random begun= count=1000 by=me "${wakeup[@]}"
-  [[ $(signal) == 1 ]]
-  redis srv del "signal-$lock"
-}
-
-@test "release: other programs' waiters are woken when the lock is free, and not when a waiter of rlock has it" {
-  also_allow srv +lpush
-  cd "$BATS_TEST_TMPDIR" || return
-  local request wakeup=(wake.way=lpush wake.where="signal-$lock" wake.what=1 wake.lasts=5000)
-  listen w1 w2
-  acquire a 30000 ha ''
-  waits w1
-  waits w2
-  request=one
-  run -0 script release owner=a:0 hold=ha keep=0 id="$request" remember=0 "${wakeup[@]}"
-  hears w1 free
-  [[ $(signal) == 1 ]]
-  redis srv del "signal-$lock"
-  w1_has_it() { enqueue w1 30000 hw1 && [[ $(value) == w1:0 ]]; }
-  wait_until w1_has_it
-  request=two
-  run -0 script release owner=w1:0 hold=hw1 keep=0 id="$request" remember=0 "${wakeup[@]}"
-  [[ $(value) == w2:0 && -z $(signal) ]]
-}
-
-@test "release: a failed wake-up is reported, and the lock is free anyway; a list without a TTL does not stay" {
-  local request=one
-  redis srv acl setuser weak reset on '>pw' "~$lock" "~*{$lock}*" '&*' +@all
-  acquire a 30000 ha ''
-  script_user=(--user weak --pass pw --no-auth-warning)
-  run -0 script release owner=a:0 hold=ha keep=0 id="$request" remember=0 wake.way=lpush wake.where="signal-$lock" wake.what=1 wake.lasts=5000
-  [[ ${lines[0]} == released && -n ${lines[2]} && $(redis srv exists "$lock" "signal-$lock") == 0 ]]
-  as_full_user
-  redis srv acl deluser weak
-  acquire a 30000 ha ''
-  run -0 script release owner=a:0 hold=ha keep=0 id="$request" remember=0 wake.way=lpush wake.where="signal-$lock" wake.what=1 wake.lasts=none
-  [[ ${lines[0]} == released && $(redis srv exists "$lock") == 0 ]]
-  short_lived() { [[ $(redis srv exists "signal-$lock") == 0 ]]; }
-  wait_until short_lived
-}
-
 @test "force_unlock: only the given owner; of a long value, its beginning" {
   local long
   foreign

@@ -17,7 +17,7 @@ constexpr const char* kWaiterActions[] = {
 // A waiter with its own time, which starts at 0, and without randomness.
 class Waiting {
  public:
-  explicit Waiting(std::optional<milliseconds> limit = {}, std::string others = "") : life_(plan(limit, others)) {}
+  explicit Waiting(std::optional<milliseconds> limit = {}) : life_(plan(limit)) {}
 
   // "listen", "hear releases,ask", "prepare,wait 5000": the actions, and until when a wait lasts.
   std::string on(WaiterEvent event) {
@@ -30,9 +30,7 @@ class Waiting {
     return all;
   }
   std::string on(Event kind) { return on(WaiterEvent{.kind = kind}); }
-  std::string says(std::string text, std::string channel = "own") {
-    return on({.kind = Event::message, .text = std::move(text), .channel = std::move(channel)});
-  }
+  std::string says(std::string text) { return on({.kind = Event::message, .text = std::move(text)}); }
   std::string failed(Error::Code code) { return on({.kind = Event::failed, .code = code}); }
   std::string polled(std::optional<long long> ttl) { return on({.kind = Event::polled, .ttl = ttl}); }
   // It is held, and on_held has been called.
@@ -56,14 +54,12 @@ class Waiting {
   const WaiterLife& life() const { return life_; }
 
  private:
-  static WaiterPlan plan(std::optional<milliseconds> limit, std::string others) {
+  static WaiterPlan plan(std::optional<milliseconds> limit) {
     return {.end = limit ? kBegin + *limit : TimePoint::max(),
             .limited = limit.has_value(),
             .lease = 30s,
             .longest_look = 1h,
             .releases = "releases",
-            .others = others,
-            .others_text = others.empty() ? "" : "of this lock",
             .random = [](milliseconds) { return 0ms; }};
   }
   std::string told(const WaiterEvent& event) {
@@ -140,11 +136,11 @@ TEST(WaiterLife, AnOpenReleaseIsLeftToOthersForAMoment) {
   one.come_to_the_front();
   one.held(0, 1h);
   EXPECT_EQ(one.says("free"), "wait 100");
-  EXPECT_EQ(one.says("0", "releases"), "wait 100");  // the same release
+  EXPECT_EQ(one.says("0"), "wait 100");  // the same release
   one.now += 100ms;
   EXPECT_EQ(one.on(Event::time), "ask");
   EXPECT_EQ(one.held(0, 1h), "prepare,wait 5100");
-  EXPECT_EQ(one.says("0", "releases"), "offer,ask");  // another one
+  EXPECT_EQ(one.says("0"), "offer,ask");  // another one
 }
 
 TEST(WaiterLife, ANewFirstWaiterHasMissedNothingIfTheLockHasJustChangedHands) {
@@ -164,22 +160,8 @@ TEST(WaiterLife, OtherwiseANewFirstWaiterLooks) {
   EXPECT_EQ(one.says("front"), "offer,hear releases,ask");
 }
 
-TEST(WaiterLife, OnAnotherProgramsChannelOnlyOneTextCounts) {
-  Waiting one({}, "others");
-  one.on(Event::begin);
-  one.on(Event::listens);
-  EXPECT_EQ(one.held(0, 1h), "hear releases,hear others,ask");
-  EXPECT_EQ(one.held(0, 1h), "prepare,wait 5000");
-  EXPECT_EQ(one.says("of another lock", "others"), "wait 5000");
-  EXPECT_EQ(one.says("free"), "wait 100");
-  EXPECT_EQ(one.says("of this lock", "others"), "wait 100");  // our own release
-  EXPECT_EQ(one.on(Event::time), "ask");
-  one.held(0, 1h);
-  EXPECT_EQ(one.says("of this lock", "others"), "offer,ask");
-}
-
 TEST(WaiterLife, AnotherProgramsStringIsPolledMoreAndMoreSlowly) {
-  Waiting one({}, "");
+  Waiting one;
   one.come_to_the_front();
   EXPECT_EQ(one.held_by_set(1h, "value"), "prepare,wait 5");
   for (const int pause : {10, 20, 40, 80, 160, 200, 200}) {
