@@ -1,6 +1,6 @@
 #!/usr/bin/env bats
 # Keys of other programs: 76, unchanged, and a message that says what they are and suggests nothing harmful.
-# tests/lua/kind.bats tests which keys are no lock, and that no script changes them.
+# tests/lua/kind.table tests which keys are no lock, and that no script changes them.
 
 load ../lib/common
 load ../lib/server

@@ -147,7 +147,7 @@ only_in() {
       echo "$verb: $outcome"
       [[ $outcome != error ]] || continue
       grep -h -v '^ *--' lua/{,features/}*.lua | grep -q "'$outcome'"
-      grep -qE "\b${verb/-/_}\b|enqueue" $(grep -lE "[ \\\$']$outcome\b" tests/lua/*.bats)
+      grep -qE "\b$verb\b|enqueue" $(grep -lE " $outcome\b" tests/lua/*.table)
     done
   done
 }

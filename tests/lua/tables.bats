@@ -1,0 +1,93 @@
+#!/usr/bin/env bats
+# Runs the tables beside this file, each as one test. What their lines mean is in tables.py.
+
+load ../lib/common
+
+setup_file() {
+  redis_start srv
+  # As rlock does in a cluster from Redis 7 on.
+  export sharded=''
+  [[ ${TEST_OVER:-} != cluster || $(redis srv command info spublish) != *spublish* ]] || sharded=--sharded
+  cmake -DOUT="$BATS_FILE_TMPDIR/lua" -P "$TESTS_DIR/../lua/embed.cmake"
+  export WORDS=$BATS_FILE_TMPDIR/words.lua
+  sed -e "/^--SCRIPT/{r $BATS_FILE_TMPDIR/lua/script.lua" -e 'd}' "$TESTS_DIR/lib/script_words.lua" >"$WORDS"
+  # Sentinel publishes on the server, too, where some tests count.
+  way_to srv
+  export WAY="${way[*]}"
+  [[ ${TEST_OVER:-} != sentinel ]] || redis_freeze srv_watch
+}
+teardown_file() { redis_stop srv; }
+
+# table NAME: all sections of NAME.table. Fails at the end if one has failed, and tells which.
+table() { table_file "$TESTS_DIR/lua/$1.table"; }
+table_file() {
+  local words
+  read -ra words <<<"$WAY"
+  python3 -B "$TESTS_DIR/lua/tables.py" "$WORDS" "$srv_sock" "$1" ${sharded:+"$sharded"} "${words[@]}"
+}
+
+@test "every table has a test here" {
+  local file count=0
+  for file in "$TESTS_DIR"/lua/*.table; do
+    grep -qF "table $(basename "$file" .table);" "$BATS_TEST_FILENAME"
+    count=$((count + 1))
+  done
+  ((count == $(grep -c '^@test .*{ table ' "$BATS_TEST_FILENAME")))
+}
+
+# noticed TEXT LINE...: a table with these lines fails and says TEXT.
+noticed() {
+  printf '%s\n' '== a' "${@:2}" >"$BATS_TEST_TMPDIR/wrong.table"
+  run -1 table_file "$BATS_TEST_TMPDIR/wrong.table"
+  [[ $output == *"$1"* ]] || { show && return 1; }
+}
+
+@test "a wrong expectation is noticed, with its line, and so is a line that means nothing" {
+  noticed 'wrong.table:3: renew a => renewed' 'acquire a -> granted' 'renew a => renewed' 'inspect'
+  noticed '-> held: not so' 'acquire a -> held'
+  noticed '+> a 2: not so' 'acquire a' 'hgetall $lock +> a 2'
+  noticed '!> a: not so' 'acquire a' 'hgetall $lock !> a'
+  noticed '1..2: not so' 'acquire a' 'pttl $lock -> 1..2'
+  noticed 'it does not fail' 'acquire a ! OOM'
+  noticed 'OOM' full 'acquire a ! right'
+  noticed 'the server says: ERR unknown command' 'acquired a'
+  noticed 'there is no $lick' 'exists $lick => 0'
+  noticed 'keys without a TTL: x' 'set x y'
+  noticed 'does not hold: 1 == 2' 'check 1 == 2'
+  noticed 'has not heard it' 'listen b' 'hears b granted'
+  noticed 'has heard' 'line a b' 'release a' 'silent b'
+  noticed 'keys have changed' 'unchanged acquire a'
+  noticed 'it executed' 'for i 1 9 "set x$i y px 60000"' "little eval \"for i = 1, 2000 do redis.call('get', 'x') end\" 0"
+  noticed 'not done after 0 calls' 'until_done 0 acquire a'
+  noticed 'the reply is too long' 'size 9 acquire a'
+  noticed "with {'x': '2'}" '@ x: 1 2' 'check $x == 1'
+  noticed '0 failures in 0 sections' '@ x:'
+}
+
+@test "acquire" { table acquire; }
+@test "acquire_refused" { table acquire_refused; }
+@test "bounded" { table bounded; }
+@test "fair" { table fair; }
+@test "force_unlock" { table force_unlock; }
+@test "inspect" { table inspect; }
+@test "kind" { table kind; }
+@test "once" { table once; }
+@test "pools" { table pools; }
+@test "queue" { table queue; }
+@test "raise" { table raise; }
+@test "read_write" { table read_write; }
+@test "release" { table release; }
+@test "renew" { table renew; }
+@test "semaphore" { table semaphore; }
+@test "string" { table string; }
+@test "token" { table token; }
+@test "untrusted" { table untrusted; }
+
+@test "a thousand random requests for slots get what a model of the queue says" {
+  not_over acl 'it empties the server'
+  local seed=${SEED:-$RANDOM}
+  echo "# SEED=$seed" >&3
+  run python3 -B "$TESTS_DIR/lib/pools_simulation.py" "$srv_sock" "$WORDS" "$seed" "${REQUESTS:-1000}"
+  printf '# %s\n' "${lines[@]}" >&3
+  [[ $status == 0 ]]
+}
