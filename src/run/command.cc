@@ -289,8 +289,9 @@ Inherited Inherited::look() {
   Inherited inherited;
   inherited.folder_ = Folder::current();
   const UniqueFd folder(open("/proc/self/fd", O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  // Ours are closed at exec(2). The log may already have opened some.
   const auto add = [&](int fd) {
-    if (fd > STDERR_FILENO && fd != folder.get() && is_open(fd)) inherited.descriptors_.push_back(fd);
+    if (fd > STDERR_FILENO && fcntl(fd, F_GETFD) == 0) inherited.descriptors_.push_back(fd);
   };
   if (folder) {
     each_number_in(folder.get(), add);

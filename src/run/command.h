@@ -37,7 +37,7 @@ class Folder {
 // What a process inherits: its folder, and descriptors besides the three standard streams.
 class Inherited {
  public:
-  // Call this before anything is opened.
+  // Tells what was inherited from what we have opened by FD_CLOEXEC, which each descriptor of ours has.
   static Inherited look();
 
   const Folder& folder() const { return folder_; }

@@ -227,15 +227,22 @@ own_disk() {
   redis srv del x 'rlock:holder:{x}'
 }
 
-@test "a file system is frozen and thawed: all messages are there, in order, however busy the machine is" {
+@test "a file system is frozen and thawed: all messages are there, in order, and signals reach the command" {
+  local status=0
   own_disk
   exec 7>disk/err
   fsfreeze -f disk
-  "$RLOCK" run -v x -- sh -c 'fsfreeze -u disk
-    until grep -q "x: granted" disk/err; do sleep 0.1; done' 2>&7 3>&- &
+  "$RLOCK" run -v x -- sh -c 'trap "exit 5" USR1
+    fsfreeze -u disk
+    until grep -q "x: granted" disk/err; do sleep 0.1; done
+    touch ready
+    while :; do sleep 0.1; done' 2>&7 3>&- &
   exec 7>&-
+  wait_until test -e ready
+  kill -USR1 $!
   wait_until gone $!
-  wait $!
+  wait $! || status=$?
+  [[ $status == 5 ]]
   sed -E 's/^rlock: [^ ]*Z //' disk/err >said
   run -0 grep -nE '^(option url|x: granted|x: released)' said
   [[ $output == *'option url'*$'\n'*'x: granted'*$'\n'*'x: released'* ]]
