@@ -7,7 +7,7 @@
   @ kind: plain semaphore             this section once for each word; with several names, a word has one of each in it
   acquire a -> granted a ?token       a command, and the first words of its reply, which is a flat list
   acquire b 5000 -> held 25000..      a number within limits; ?NAME keeps a word as $NAME; * is any text, a|b one of them
-  hgetall $lock => a 1                the whole reply; an owner a:0 is shown as a
+  release a ; hgetall $lock => b 1    another command behind it; => is the whole reply; an owner a:0 is shown as a
     +> a 1                            these words are somewhere in it; !> none of these is. An indented line goes on
   without hset acquire c ! right      it fails with this text; `right`, or <right> in a reply: because a right is missing
   # comment                           lines before the first section are the beginning of each
@@ -18,10 +18,11 @@ hold ha; =a is only a. Owners 1, 2 ... have ids of a semaphore's owner, and 1x3 
 waiter. Otherwise a command is one of Redis, or one of these:
 
   use LAYOUT [MODE [NAME]]            the lock. Sets $lock $token_key $holder $queue $waiters $channel $holds $pool $permits
-  listen OWNER...                     a waiter listens; `hear NAME`: another program listens for releases, `turns ID`: for its turn
+  listen OWNER...                     waiters listen; `hear NAME`: another program does, for releases, `turns ID`: for its turn
   line OWNER OWNER...                 the first has the lock, and the others listen and wait
   hears WHO WORD...                   has received it; `silent WHO`: nothing; `leaves OWNER...` listens no longer
-  queue                               the waiters; `calls COMMAND`: how often the server has executed it, also in scripts
+  queue                               the waiters; `slots`: how many are free, and taken; `ttls KEY...`: as of PTTL
+  calls COMMAND                       how often the server has executed it, also in scripts
   check EXPRESSION                    of Python; `let NAME EXPRESSION` keeps its value as $NAME
   def NAME WORDS                      from now on, %NAME is short for these words
   do 'LINE'...                        these lines; `for NAME FROM TO 'LINE'...` for each number
@@ -149,7 +150,7 @@ def shown(word):
 def flat(reply):
     if reply is None:
         return []
-    if isinstance(reply, list):
+    if isinstance(reply, (list, tuple)):
         return [word for one in reply for word in flat(one) or [""]]
     return [shown(reply)]
 
@@ -245,15 +246,17 @@ class Section:
         if match := re.match(r"def (\w+) (.*)", text, re.S):
             self.short[match[1]] = match[2]
             return
-        words = [self.filled(word, text.startswith(("do ", "for "))) for word in shlex.split(text, comments=True)]
-        at = next((i for i, word in enumerate(words) if word in ("->", "=>", "+>", "!>", "!")), len(words))
-        command, expected = words[:at], []
-        for word in words[at:]:
-            if word in ("->", "=>", "+>", "!>", "!"):
+        later = text.startswith(("do ", "for "))
+        command, expected = [], []
+        for word in [*shlex.split(text, comments=True), ";"]:
+            if word == ";":
+                self.command([self.filled(one, later) for one in command],
+                             [(marker, [self.filled(one) for one in wanted]) for marker, wanted in expected])
+                command, expected = [], []
+            elif word in ("->", "=>", "+>", "!>", "!"):
                 expected.append((word, []))
             else:
-                expected[-1][1].append(word)
-        self.command(command, expected)
+                (expected[-1][1] if expected else command).append(word)
 
     def command(self, command, expected):
         first, *rest = command
@@ -473,6 +476,12 @@ class Section:
 
     def do_queue(self):
         return self.admin.ask("zrange", self.names["queue"], 0, -1)
+
+    def do_ttls(self, *keys):
+        return [self.admin.ask("pttl", key) for key in keys]
+
+    def do_slots(self):
+        return self.admin.ask("get", self.names["lock"]), self.admin.ask("zcard", self.names["permits"])
 
     def do_check(self, *words):
         if not eval(" ".join(words), {}):
