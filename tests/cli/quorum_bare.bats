@@ -7,28 +7,34 @@ load ../lib/common
 load ../lib/job
 load ../lib/quorum
 
+setup_file() { quorum_file; }
 setup() {
   cd "$BATS_TEST_TMPDIR" || return
-  quorum_start 3
+  quorum_ready
+  jobs=()
 }
-
 teardown() {
   local job
   touch end
   for job in "${jobs[@]}"; do wait_until gone "$job" || kill -KILL "$job"; done
-  quorum_stop
+  quorum_settle
 }
+teardown_file() { quorum_end; }
 
 # The loser of a contested start; give_back gives back its vote on s3.
 take_vote() { RLOCK_URL=$(redis_url s3) rlock acquire job --lease 10m >loser; }
 give_back() { RLOCK_URL=$(redis_url s3) rlock release job --owner "$(cat loser)"; }
 
-# bare_holder OPTION ...: a job that holds `job` on s1 and s2 until the file end exists.
-bare_holder() {
-  take_vote
-  job_start --lease 10m "$@" job -- bash -c 'echo "$RLOCK_OWNER" >begun; until [[ -e end ]]; do sleep 0.05; done; exit 9'
+# owner_holds: a job that holds `job` until the file end exists; the file begun has its owner.
+owner_holds() {
+  job_start --lease 10m job -- bash -c 'echo "$RLOCK_OWNER" >begun; until [[ -e end ]]; do sleep 0.05; done; exit 9'
   jobs+=("$frontend")
   wait_until test -s begun
+}
+# bare_holder: on s1 and s2.
+bare_holder() {
+  take_vote
+  owner_holds
   [[ $(owners) == 2 ]]
 }
 
@@ -37,9 +43,8 @@ owners() { on_servers hexists job "$(cat begun)" | grep -c '^1$'; }
 on_all() { [[ $(owners) == 3 ]]; }
 
 nobody_else_gets_it() {
-  run rlock run -n job -- touch ran
-  show
-  [[ $status == 75 && ! -e ran ]]
+  run -75 rlock run -n job -- touch ran
+  [[ ! -e ran ]]
 }
 
 @test "a server whose vote another owner had gets the hold at once, and may lose it again" {
@@ -51,8 +56,8 @@ nobody_else_gets_it() {
   redis s1 flushall >/dev/null
   nobody_else_gets_it
   touch end
-  job_status
-  [[ $status == 9 && ! -s $BATS_TEST_TMPDIR/job.err ]]
+  job_status 9
+  [[ ! -s $BATS_TEST_TMPDIR/job.err ]]
   [[ $(held_on job) == 0 ]]
 }
 
@@ -104,9 +109,8 @@ briefly_taken() {
 
 @test "so does run --no-renew before the command starts" {
   briefly_taken
-  run rlock run --no-renew --lease 10m job -- bash -c 'for s in $s1_sock $s2_sock $s3_sock; do redis-cli -s "$s" hexists job "$RLOCK_OWNER"; done'
-  show
-  [[ $status == 0 && $output == 1$'\n'1$'\n'1 ]]
+  run -0 rlock run --no-renew --lease 10m job -- bash -c 'for s in $s1_sock $s2_sock $s3_sock; do redis-cli -s "$s" hexists job "$RLOCK_OWNER"; done'
+  [[ $output == 1$'\n'1$'\n'1 ]]
   [[ $(held_on job) == 0 ]]
 }
 
@@ -142,9 +146,7 @@ briefly_taken() {
 renewals() { redis s1 info commandstats | awk -F'[=,]' '/^cmdstat_eval/ { sum += $2 } END { print sum + 0 }'; }
 
 @test "a job that all servers have granted the lock does not renew any earlier" {
-  job_start --lease 10m job -- bash -c 'echo "$RLOCK_OWNER" >begun; until [[ -e end ]]; do sleep 0.05; done'
-  jobs+=("$frontend")
-  wait_until test -s begun
+  owner_holds
   on_all
   local before
   before=$(renewals)
