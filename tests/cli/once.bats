@@ -5,58 +5,61 @@ load ../lib/server
 load ../lib/job
 
 teardown() {
-  end_mine_wholly "${jobs[@]}"
+  end_mine_wholly "${frontend:-}" "${waiters[@]}"
   redis srv del 'rlock:once:{job}' 'rlock:totals:{job}' 'rlock:history:{job}' >/dev/null
   assert_clean srv
 }
 
-runs() { wc -l <ran 2>/dev/null || echo 0; }
+runs() { [[ $(wc -l <ran 2>/dev/null || echo 0) == "$1" ]]; }
 waiting() { [[ $(redis srv zcard 'rlock:queue:{job}') == "$1" ]]; }
 remembered() { redis srv hget 'rlock:once:{job}' "$1"; }
-# once ARG...: a job for the key 1.4 that leaves a line in the file "ran".
-once() { rlock run "$@" --once 1.4 job -- sh -c 'echo ran >>ran'; }
+# remember KEY RECORD: as if a job had succeeded so.
+remember() { redis srv hset 'rlock:once:{job}' "$@" >/dev/null; }
+# leaves OPTION ... NAME: a job that leaves a line in the file "ran"; once: for the key 1.4; daily: once a day.
+leaves() { rlock run "$@" -- sh -c 'echo ran >>ran'; }
+once() { leaves "$@" --once 1.4 job; }
+daily() { leaves "$@" --once-per day job; }
 # few_rights: makes a user with the rights of rlock 1.0, who logs in by the address $few.
 few_rights() {
   redis srv acl setuser few on '>pw' '~*' '&*' +@all resetkeys '~job' '~{job}*' '~redisson*' '~rlock:holder:*' '~rlock:hold:*' '~rlock:queue:*' '~rlock:waiters:*' >/dev/null
   few=${RLOCK_URL/:\/\//://few:pw@}
 }
-# in_background STATUS FILE: a job for the key 1.4 that ends with the status once FILE exists; sets $frontend.
+# in_background STATUS [OPTION ...]: a job for the key 1.4 that ends with the status once the file go exists.
 in_background() {
-  job_start --once 1.4 job -- bash -c 'echo ran >>ran; until [[ -e $1 ]]; do sleep 0.02; done; exit $0' "$1" "$2"
-  jobs+=("$frontend")
+  job_start --once 1.4 "${@:2}" job -- bash -c 'echo ran >>ran; until [[ -e go ]]; do sleep 0.02; done; exit $0' "$1"
+  wait_until test -e ran
 }
-# wait_for_it NUMBER: that many jobs for the key 1.4 wait.
-wait_for_it() {
-  local i
-  for ((i = 1; i <= $1; i++)); do
-    "$RLOCK" run -v --once 1.4 job -- sh -c 'echo ran >>ran' 2>"err-$i" 3>&- &
-    jobs+=($!)
-    wait_until waiting "$i"
-  done
+# waiter OPTION ...: a job that waits, and writes its number to the file ran.
+waiter() {
+  local number=$((${#waiters[@]} + 1))
+  "$RLOCK" run -v "$@" job -- sh -c 'echo $0 >>ran' "$number" 2>"err-$number" 3>&- &
+  waiters+=($!)
+  wait_until waiting "$number"
+}
+# all_end: the waiters succeed.
+all_end() {
+  local waiter
+  for waiter in "${waiters[@]}"; do wait "$waiter"; done
 }
 
-@test "what has succeeded is not run again, and -v says who did it and when" {
-  run -0 --separate-stderr once
-  [[ -z $output$stderr && $(runs) == 1 ]]
-  run -0 --separate-stderr once
-  [[ -z $output$stderr && $(runs) == 1 ]]
+@test "what has succeeded is not run again, and -v says who did it and when; --once-status chooses another status" {
+  local i
+  for i in 1 2; do
+    run -0 --separate-stderr once
+    [[ -z $output$stderr ]] && runs 1
+  done
   run -0 --separate-stderr once -v
   assert_says 'job: not run: 1.4 has already succeeded, '
   assert_says " ago by $(id -un)@$(uname -n) pid "
   assert_says ' (sh)'
-  [[ $(runs) == 1 ]]
-  rlock run --once 1.5 job -- sh -c 'echo ran >>ran'
-  rlock run --once 1.4 other -- sh -c 'echo ran >>ran'
-  rlock run job -- sh -c 'echo ran >>ran'
-  [[ $(runs) == 4 ]]
-  redis srv del 'rlock:once:{other}'
-}
-
-@test "--once-status chooses another status, with a message" {
-  once
   run -42 --separate-stderr once --once-status 42
   assert_says 'not run: 1.4 has already succeeded'
-  [[ $(runs) == 1 ]]
+  runs 1
+  leaves --once 1.5 job
+  leaves --once 1.4 other
+  leaves job
+  runs 4
+  redis srv del 'rlock:once:{other}'
 }
 
 @test "a failure keeps nobody back: a status, a signal, --max-hold, a hook, a program that does not exist; status shows it" {
@@ -79,14 +82,14 @@ wait_for_it() {
   [[ $(redis srv hexists 'rlock:once:{job}' 1.4) == 0 ]]
   (($(redis srv pttl 'rlock:once:{job}') > 0))
   once
-  [[ $(runs) == 1 ]]
+  runs 1
   run -0 rlock status job
   [[ $output == *'1.4 succeeded '* && $output != *failed* ]]
 }
 
 @test "a failure does not take a success back" {
   once
-  redis srv hset 'rlock:once:{job}' 1.4 "$(remembered 1.4 | sed '1s/^0 /7 /')" >/dev/null  # as of a period
+  remember 1.4 "$(remembered 1.4 | sed '1s/^0 /7 /')" # as of a period
   run -3 rlock run --once 1.5 job -- sh -c 'exit 3'
   run -0 rlock status job
   [[ $output == *'1.4 succeeded '*'1.5 failed with status 3 '* ]]
@@ -99,124 +102,106 @@ wait_for_it() {
   run -0 --separate-stderr rlock run -n -E 0 --once-per day job -- ./import.sh
   assert_says 'rlock: warning: job: not run: it has already succeeded today, '
   assert_says " (true); this is $(id -un)'s ./import.sh: if it is another job, give it a name of its own"
-  redis srv hset 'rlock:once:{job}' 'per day' "$(remembered 'per day' | sed "2s/.*/alice/")" >/dev/null
+  remember 'per day' "$(remembered 'per day' | sed "2s/.*/alice/")"
   run -0 --separate-stderr rlock run --once-per day job -- true
   assert_says 'by alice@'
 }
 
 @test "on a terminal, a line says why a job was not run" {
-  watched() { run -0 python3 "$TESTS_DIR/lib/terminal.py" never never "$RLOCK" run "$@"; }
+  watched() { run -0 python3 "$TESTS_DIR/lib/terminal.py" never never "$RLOCK" run "$@" job -- true; }
   rlock run --once 1.4 job -- true
-  watched --once 1.4 job -- true
+  watched --once 1.4
   [[ $output == *'job: not run: 1.4 has already succeeded, '* ]]
-  job_start job -- bash -c 'until [[ -e go ]]; do sleep 0.02; done'
-  jobs+=("$frontend")
-  is_held() { [[ $(redis srv exists job) == 1 ]]; }
-  wait_until is_held
-  watched -n -E 0 job -- true
+  job_until go job
+  watched -n -E 0
   [[ $output == *'job: not acquired: held by '* ]]
   touch go
-  job_status
-  [[ $status == 0 ]]
+  job_status 3
 }
 
-@test "a command that was told to stop has not succeeded, even if it exits with 0" {
-  job_start --once 1.4 job -- bash -c 'trap "exit 0" TERM; touch ready; while :; do sleep 0.02; done'
+@test "a command that was told to stop has not succeeded, even if it exits with 0; nor has one that was asked to" {
+  local text='trap "exit 0" TERM; touch ready; while :; do sleep 0.02; done'
+  job_start --once 1.4 job -- bash -c "$text"
   wait_until test -e ready
   kill "$frontend"
-  job_status
-  show
-  [[ $status == 0 ]]
+  job_status 0
   assert_says 'job: the command exited with 0 after it was told to stop, which does not count as a success; '
   [[ $(redis srv exists 'rlock:once:{job}') == 0 ]]
+  rm ready
+  job_start --once 1.4 job -- bash -c "$text"
+  wait_until test -e ready
+  rlock run --supersede job -- true
+  job_status 74
+  [[ $(redis srv hexists 'rlock:once:{job}' 1.4) == 0 ]]
   once
-  [[ $(runs) == 1 ]]
+  runs 1
 }
 
 @test "a success under a lock that was lost is not remembered" {
-  in_background 0 go
-  wait_until test -e ran
+  in_background 0
   redis srv del job
   touch go
-  job_status
-  show
-  [[ $status == 74 && $(redis srv exists 'rlock:once:{job}') == 0 ]]
+  job_status 74
+  [[ $(redis srv exists 'rlock:once:{job}') == 0 ]]
   once
-  [[ $(runs) == 2 ]]
-}
-
-@test "a job that was asked to stop, and then exits with 0, has not succeeded" {
-  job_start --once 1.4 job -- bash -c 'trap "exit 0" TERM; echo ran >>ran; sleep 600 & wait'
-  wait_until test -e ran
-  rlock run --supersede job -- true
-  job_status
-  [[ $status == 74 && $(redis srv hexists 'rlock:once:{job}' 1.4) == 0 ]]
+  runs 2
 }
 
 @test "waiters are told at the release, all at once, and end with 0 without running" {
-  in_background 0 go
-  wait_until test -e ran
-  wait_for_it 5
+  in_background 0
+  local i
+  for i in {1..5}; do waiter --once 1.4; done
   touch go
-  local before
-  before=$(redis srv info commandstats | sed -n 's/^cmdstat_publish:calls=\([0-9]*\).*/\1/p')
-  for job in "${jobs[@]}"; do wait "$job"; done
-  [[ $(runs) == 1 ]]
+  all_end
+  runs 1
   grep -q 'not run: 1.4 has already succeeded' err-5
   # None of them was given the lock, which another one would have had to wait for.
   run ! grep -q granted err-1 err-2 err-3 err-4 err-5
 }
 
 @test "if the job fails, the next waiter runs at once, and after its success no other one" {
-  in_background 1 go
-  wait_until test -e ran
-  wait_for_it 4
+  in_background 1
+  local i
+  for i in {1..4}; do waiter --once 1.4; done
   touch go
-  for job in "${jobs[@]:1}"; do wait "$job"; done
-  [[ $(runs) == 2 ]]
-  job_status
-  [[ $status == 1 ]]
+  all_end
+  runs 2
+  job_status 1
 }
 
 @test "a waiter for another key, or for none, gets its turn" {
-  in_background 0 go
-  wait_until test -e ran
-  wait_for_it 1
-  "$RLOCK" run --once 1.5 job -- sh -c 'echo five >>ran' 3>&- &
-  jobs+=($!)
-  wait_until waiting 2
-  "$RLOCK" run job -- sh -c 'echo none >>ran' 3>&- &
-  jobs+=($!)
-  wait_until waiting 3
+  in_background 0
+  waiter --once 1.4
+  waiter --once 1.5
+  waiter
   touch go
-  for job in "${jobs[@]}"; do wait "$job"; done
-  [[ $(xargs <ran) == 'ran five none' ]]
+  all_end
+  [[ $(xargs <ran) == 'ran 2 3' ]]
 }
 
 @test "a waiter that an older rlock gives the lock to asks once more, and gives it back" {
   local owner
   owner=$(rlock acquire job --lease 10m)
-  wait_for_it 1
-  kill -STOP "${jobs[0]}"
+  waiter --once 1.4
+  kill -STOP "${waiters[0]}"
   # An older release does not look at what the waiter wants to run once.
   rlock release job --owner "$owner"
   [[ $(redis srv exists job) == 1 ]]
-  redis srv hset 'rlock:once:{job}' 1.4 $'0 9999999999999 1700000000000 7\nalice\nci-7\nmigrate' >/dev/null
-  kill -CONT "${jobs[0]}"
-  wait "${jobs[0]}"
+  remember 1.4 $'0 9999999999999 1700000000000 7\nalice\nci-7\nmigrate'
+  kill -CONT "${waiters[0]}"
+  all_end
   [[ ! -e ran && $(redis srv exists job) == 0 ]]
   grep -q 'by alice@ci-7 pid 7 (migrate)' err-1
 }
 
 @test "while another one runs it, -n ends with 75, and -E 0 with 0; after a success, with 0" {
-  in_background 0 go
-  wait_until test -e ran
+  in_background 0
   run -75 once -n
   run -0 once -n -E 0
   touch go
-  job_status
+  job_status 0
   run -0 once -n
-  [[ $(runs) == 1 ]]
+  runs 1
 }
 
 @test "a success is remembered for 30 days, or as long as --remember says" {
@@ -227,17 +212,17 @@ wait_for_it() {
   read -r _ until at _ < <(remembered short | head -n 1)
   ((until - at == 7200000))
   # Its own end counts, not that of the key.
-  redis srv hset 'rlock:once:{job}' 1.4 $'0 1700000000000 1600000000000 7\na\nb\nc' >/dev/null
+  remember 1.4 $'0 1700000000000 1600000000000 7\na\nb\nc'
   once
-  [[ $(runs) == 2 ]]
+  runs 2
 }
 
 @test "keys that were used once do not add up" {
   local i
   for ((i = 0; i < 200; i++)); do echo "hset rlock:once:{job} old-$i '0 1700000000000 1600000000000 7'"; done | redis srv >/dev/null
-  for i in {1..40}; do rlock run --once "$i" job -- true; done
-  (($(redis srv hlen 'rlock:once:{job}') < 150))
-  [[ $(remembered 40) == 0* ]]
+  for i in {1..30}; do rlock run --once "$i" job -- true; done
+  (($(redis srv hlen 'rlock:once:{job}') < 170))
+  [[ $(remembered 30) == 0* ]]
 }
 
 @test "release --forget takes a success back" {
@@ -245,7 +230,7 @@ wait_for_it() {
   run -0 --separate-stderr rlock release --forget job 1.4
   [[ -z $output$stderr ]]
   once
-  [[ $(runs) == 2 ]]
+  runs 2
   run -1 --separate-stderr rlock release job --forget 1.3
   assert_says 'job: 1.3: no success is remembered'
   run -64 rlock release job --forget 1.4 --owner x:1
@@ -257,13 +242,11 @@ wait_for_it() {
 }
 
 @test "a full server: the success is remembered with the release" {
-  in_background 0 go
-  wait_until test -e ran
+  in_background 0
   redis srv config set maxmemory 1 >/dev/null
   touch go
   job_status
   redis srv config set maxmemory 0 >/dev/null
-  show
   [[ $status == 0 && -z $stderr && $(remembered 1.4) == 0* ]]
 }
 
@@ -272,53 +255,41 @@ wait_for_it() {
   few_rights
   run -77 env RLOCK_URL="$few" "$RLOCK" run --once 1.4 job -- touch ran
   [[ ! -e ran ]]
-  in_background 0 go
-  wait_until test -e ran
-  env RLOCK_URL="$few" "$RLOCK" run job -- touch none 3>&- &
-  jobs+=($!)
-  wait_until waiting 1
+  in_background 0
+  RLOCK_URL=$few waiter
   touch go
-  wait "${jobs[@]}"
-  [[ -e none ]]
+  all_end
+  [[ $(xargs <ran) == 'ran 1' ]]
   redis srv acl deluser few >/dev/null
 }
 
 @test "a user without that right asks for a lock that a waiter for what is to run once should get" {
   not_over acl 'the user is another one'
   rlock acquire --lease 1s job >owner
-  "$RLOCK" run --once 1.4 job -- sh -c 'echo ran >>ran' 3>&- &
-  jobs+=($!)
-  wait_until waiting 1
-  kill -STOP "${jobs[0]}"
+  waiter --once 1.4
+  kill -STOP "${waiters[0]}"
   few_rights
-  wait_until redis_has_no job
+  is_free() { [[ $(redis srv exists job) == 0 ]]; }
+  wait_until is_free
   run -75 env RLOCK_URL="$few" "$RLOCK" run -n job -- touch none
   [[ ! -e none ]]
-  kill -CONT "${jobs[0]}"
-  wait "${jobs[0]}"
-  [[ $(runs) == 1 ]]
+  kill -CONT "${waiters[0]}"
+  all_end
+  runs 1
   redis srv acl deluser few >/dev/null
 }
-redis_has_no() { [[ $(redis srv exists "$1") == 0 ]]; }
 
-@test "a key of another type is reported before anything is run" {
+@test "a key of another type is reported before anything is run; if it comes later, -q shows the error, too" {
   redis srv set 'rlock:once:{job}' x ex 60 >/dev/null
-  run --separate-stderr once
-  show
-  [[ $status != 0 && ! -e ran ]]
+  run -76 --separate-stderr once
+  [[ ! -e ran ]]
   assert_says 'rlock:once:{job}'
   assert_says 'delete it'
-}
-
-@test "a success that cannot be recorded is an error that -q shows, too, and the next job runs again" {
-  job_start -q --once 1.4 job -- bash -c 'echo ran >>ran; until [[ -e go ]]; do sleep 0.02; done'
-  jobs+=("$frontend")
-  wait_until test -e ran
+  redis srv del 'rlock:once:{job}'
+  in_background 0 -q
   redis srv set 'rlock:once:{job}' x ex 60 >/dev/null
   touch go
-  job_status
-  show
-  [[ $status == 0 ]]
+  job_status 0
   assert_says 'job: the command has succeeded, but that is not remembered: WRONGTYPE'
   assert_says 'the next job will run it again'
 }
@@ -329,46 +300,39 @@ redis_has_no() { [[ $(redis srv exists "$1") == 0 ]]; }
     one & one; status=$?; wait $! || exit $status'
   assert_says 'job: this runs under an `rlock run` that holds the lock already'
   assert_says 'give --once a lock of its own'
-  [[ $(runs) == 0 ]]
+  runs 0
   run -0 rlock run other -- "$RLOCK" run --once 1.4 job -- sh -c 'echo ran >>ran'
   # What has succeeded need not run.
   run -0 rlock run job -- "$RLOCK" run --once 1.4 job -- sh -c 'echo ran >>ran'
-  [[ $(runs) == 1 ]]
+  runs 1
 }
 
 @test "with --min-hold, the success counts at once, although the lock is kept; waiters are told, wherever they stand" {
-  job_start --once 1.4 --min-hold 10m job -- bash -c 'echo ran >>ran; until [[ -e go ]]; do sleep 0.02; done'
-  jobs+=("$frontend")
-  wait_until test -e ran
-  wait_for_it 1
-  "$RLOCK" run job -- sh -c 'echo none >>ran' 3>&- &
-  jobs+=($!)
-  wait_until waiting 2
-  "$RLOCK" run -v --once 1.4 job -- sh -c 'echo ran >>ran' 2>err-behind 3>&- &
-  jobs+=($!)
-  wait_until waiting 3
+  in_background 0 --min-hold 10m
+  waiter --once 1.4
+  waiter
+  waiter --once 1.4
   touch go
-  wait "${jobs[1]}"
-  wait "${jobs[3]}"
-  grep -q 'not run: 1.4 has already succeeded' err-behind
+  wait "$frontend" "${waiters[0]}" "${waiters[2]}"
+  grep -q 'not run: 1.4 has already succeeded' err-3
   run -0 once -n
-  [[ $(runs) == 1 ]]
+  runs 1
   rlock force-unlock --yes --now job
-  wait "${jobs[2]}"
+  wait "${waiters[1]}"
 }
 
 @test "string locks, and the writer of a read-write lock, remember it as well" {
   once --protocol set
   once --protocol set
-  [[ $(runs) == 1 ]]
+  runs 1
   redis srv del 'rlock:once:{job}'
   once -x
   once -x
-  [[ $(runs) == 2 ]]
+  runs 2
   once --history
   redis srv del 'rlock:once:{job}'
   once --history --protocol set
-  [[ $(runs) == 3 ]]
+  runs 3
 }
 
 @test "what cannot work is refused: several names, readers, slots, two of these options, odd keys" {
@@ -394,58 +358,48 @@ redis_has_no() { [[ $(redis srv exists "$1") == 0 ]]; }
   refuses 'is not the name of a time zone' --once-per day --timezone ../x job
 }
 
-@test "status lines: already-succeeded, and whether the success is remembered" {
-  rlock run --status-fd 5 --once 1.4 job -- true 5>lines
+@test "status lines and the history say what a job was to run once, whether it already has, and whether that is remembered" {
+  rlock run --history --status-fd 5 --once 1.4 job -- true 5>lines
   grep -q '"event":"released".*"remembered":true' lines
   rlock run --status-fd 5 --once 1.4 --once-status 9 job -- true 5>lines || true
   [[ $(tail -n 1 lines) == *'"result":"already-succeeded","status":9'* ]]
-  rlock run --status-fd 5 --once 1.5 job -- false 5>lines || true
+  rlock run --history --status-fd 5 --once 1.5 job -- false 5>lines || true
   run ! grep -q remembered lines
-}
-
-@test "the history says what a job was to run once" {
-  once --history
-  rlock run --history --once 1.5 job -- false || true
   run -0 rlock history job --json
   [[ $(grep -o '"once":"[^"]*"' <<<"$output" | xargs) == 'once:1.5 once:1.4' ]]
 }
 
 @test "once a day: another job of the same day does not run it" {
-  rlock run --once-per day job -- sh -c 'echo ran >>ran'
-  rlock run --once-per 1d job -- sh -c 'echo ran >>ran'
-  [[ $(runs) == 1 ]]
-  run -0 --separate-stderr rlock run -v --once-per day job -- sh -c 'echo ran >>ran'
+  daily
+  leaves --once-per 1d job
+  runs 1
+  run -0 --separate-stderr daily -v
   assert_says 'not run: it has already succeeded today'
   # Each period is counted by itself.
-  rlock run --once-per hour job -- sh -c 'echo ran >>ran'
-  [[ $(runs) == 2 ]]
+  leaves --once-per hour job
+  runs 2
   rlock release job --forget 'per day'
-  rlock run --once-per day job -- sh -c 'echo ran >>ran'
-  [[ $(runs) == 3 ]]
+  daily
+  runs 3
 }
 
-@test "the record of an earlier period does not count, and that of a later one does" {
+@test "the record of an earlier period does not count, and that of a later one does, which a job never sets back" {
   local day=86400000 start
   start=$(($(date +%s) / 86400 * day))
-  rlock run --once-per day job -- sh -c 'echo ran >>ran'
-  redis srv hset 'rlock:once:{job}' 'per day' "$((start - day)) 9999999999999 1700000000000 7" >/dev/null
-  rlock run --once-per day job -- sh -c 'echo ran >>ran'
-  [[ $(runs) == 2 ]]
-  redis srv hset 'rlock:once:{job}' 'per day' "$((start + 2 * day)) 9999999999999 1700000000000 7" >/dev/null
-  rlock run --once-per day job -- sh -c 'echo ran >>ran'
-  [[ $(runs) == 2 ]]
-}
-
-@test "a job that ran across the end of its period counts for that, and never sets the record back" {
-  local day=86400000 start
-  start=$(($(date +%s) / 86400 * day))
-  job_start --once-per day job -- bash -c 'touch ran; until [[ -e go ]]; do sleep 0.02; done'
-  jobs+=("$frontend")
-  wait_until test -e ran
-  # Meanwhile, another one has succeeded for a later day.
-  redis srv hset 'rlock:once:{job}' 'per day' "$((start + day)) 9999999999999 1700000000000 7" >/dev/null
+  daily
+  remember 'per day' "$((start - day)) 9999999999999 1700000000000 7"
+  daily
+  runs 2
+  remember 'per day' "$((start + 2 * day)) 9999999999999 1700000000000 7"
+  daily
+  runs 2
+  # A job that ran across the end of its period. Meanwhile, another one has succeeded for a later day.
+  redis srv del 'rlock:once:{job}'
+  job_start --once-per day job -- bash -c 'touch begun; until [[ -e go ]]; do sleep 0.02; done'
+  wait_until test -e begun
+  remember 'per day' "$((start + day)) 9999999999999 1700000000000 7"
   touch go
-  job_status
+  job_status 0
   [[ $(remembered 'per day' | head -n 1) == "$((start + day)) "* ]]
 }
 
@@ -462,18 +416,100 @@ redis_has_no() { [[ $(redis srv exists "$1") == 0 ]]; }
 }
 
 @test "a success from the future, before the server's clock was set back, does not count" {
-  run -0 once
-  local record at later
-  record=$(remembered 1.4)
+  once
+  local at later
   at=$(($(server_us srv) / 1000))
   later=$((at + 365 * 86400000))
-  redis srv hset 'rlock:once:{job}' 1.4 "0 $((later + 1000000)) $later 1"$'\nu\nh\nc' >/dev/null
+  remember 1.4 "0 $((later + 1000000)) $later 1"$'\nu\nh\nc'
   run -1 rlock status --succeeded-within 26h job
-  run -0 once
-  [[ $(runs) == 2 && $(remembered 1.4) == "0 "* ]]
+  once
+  runs 2
+  [[ $(remembered 1.4) == "0 "* ]]
   run -0 rlock status --succeeded-within 26h job
   # A small step must not let it run again.
-  redis srv hset 'rlock:once:{job}' 1.4 "0 $((at + 9000000)) $((at + 60000)) 1"$'\nu\nh\nc' >/dev/null
-  run -0 once
-  [[ $(runs) == 2 ]]
+  remember 1.4 "0 $((at + 9000000)) $((at + 60000)) 1"$'\nu\nh\nc'
+  once
+  runs 2
+}
+
+# What users of schedulers and of other locks have asked for, as they wrote it.
+
+@test "ShedLock: after a crash of the pod, another one runs the task, and it is known whether the last run succeeded" {
+  job_start --lease 2s --once-per day job -- bash -c 'echo ran >>ran; exec sleep 600'
+  job_parts
+  wait_until test -e ran
+  kill_guards
+  run -1 rlock status --succeeded-within 1d job
+  daily # waits for the end of the lease
+  runs 2
+  run -0 rlock status --succeeded-within 1d job
+  [[ $output == 'job: succeeded '* ]]
+}
+
+@test "ShedLock: something else is done if the lock cannot be acquired, and that is counted" {
+  local owner
+  owner=$(rlock acquire job --lease 1m)
+  rlock run -n --once-per day job -- touch ran || echo "busy: $?" >else
+  [[ $(<else) == 'busy: 75' && ! -e ran ]]
+  run -1 rlock status --succeeded-within 1d job
+  [[ $output == *'; held by '*'; not acquired by 1 job' ]]
+  rlock release job --owner "$owner"
+}
+
+@test "node-cron: of a fleet, one instance runs each fire, which its name and its time identify" {
+  local fire instance
+  for fire in 2026-06-17T03:00 2026-06-18T03:00; do
+    for instance in 1 2 3; do
+      "$RLOCK" run -q --once "nightly-backup:$fire" job -- sh -c "echo $fire >>ran" 3>&- &
+      waiters+=($!)
+    done
+  done
+  all_end
+  [[ $(sort ran | xargs) == '2026-06-17T03:00 2026-06-18T03:00' ]]
+}
+
+@test "gocron: a job that fails on one instance is run by another one, and then by no other" {
+  local instance failed=0
+  printf '#!/bin/sh\necho ran >>ran\n[ $(wc -l <ran) -ge 3 ]\n' >job.sh
+  chmod +x job.sh
+  for instance in 1 2 3 4 5 6; do
+    "$RLOCK" run -q --once-per day job -- ./job.sh 3>&- &
+    waiters+=($!)
+  done
+  for instance in "${waiters[@]}"; do wait "$instance" || failed=$((failed + 1)); done
+  # Two failures, one success, and three that were told of it.
+  runs 3 && [[ $failed == 2 ]]
+}
+
+@test "gocron, ofelia: a quick job on instances whose tickers do not agree runs once a minute" {
+  redis_start_with_clock own
+  RLOCK_URL=$(redis_url own)
+  local next_minute=$(((60 - $(date +%s) % 60) * 1000)) minute second
+  for minute in 0 1 2; do
+    for second in 10 25 45; do
+      clock_step $((next_minute + (minute * 60 + second) * 1000))
+      leaves --once-per 1m job
+    done
+  done
+  runs 3
+  redis_stop own
+}
+
+@test "dagu: a run that ends in the next hour does not make that one skip its own" {
+  redis_start_with_clock own
+  RLOCK_URL=$(redis_url own)
+  # Three seconds before a full hour, and soon after it.
+  local before=$(((3600 - 3 - $(date +%s) % 3600) * 1000))
+  clock_step $before
+  job_start --once-per hour job -- bash -c 'echo ran >>ran; until [[ -e go ]]; do sleep 0.02; done'
+  wait_until test -e ran
+  clock_step $((before + 8000))
+  touch go
+  job_status 0
+  leaves --once-per hour job
+  runs 2
+  # But a run by hand in this hour does.
+  leaves --once-per hour job
+  runs 2
+  redis_stop own
 }
