@@ -12,12 +12,13 @@ export RLOCK=${RLOCK:-$TESTS_DIR/../build/rlock}
 # fails, and then the last run is shown, too. With BATS_OWN_TRACE=1 it does so always, and the trace is also exact where
 # a test returns or exits.
 if [[ -z ${BATS_OWN_TRACE:-} ]]; then
+  TEST_SHELL=$BASHPID # what a subshell prints may be what it was asked for
   bats_debug_trap() { trap - DEBUG; }
   bats_error_trap() {
     bats_check_status_from_trap
     [[ -n ${BATS_DEBUG_LAST_STACK_TRACE_IS_VALID:-} ]] || {
       bats_capture_stack_trace
-      [[ ! -v status ]] || show
+      [[ ! -v status || $BASHPID != "$TEST_SHELL" ]] || show
     }
     BATS_DEBUG_LAST_STACK_TRACE_IS_VALID=1
   }
