@@ -13,10 +13,10 @@ one was not noticed, does not compile, or does not fit the source any longer.
 A fault is a block of the files beside this script:
 
   the lock is released twice          its name
-  by life                             what notices it: a model (life, guards or scripts) and one of its searches, or bats files
-  in src/run/life.cc                  the file
+  in src/run/life.cc by life          the file, and what notices it: a model (life, guards or scripts) and one of its
+                                      searches, or bats files; behind the first file only
   -old text                           its lines, as they are in the file, or parts of them
-  +new text                           what takes its place
+  +new text                           what takes its place, if anything does
 
 A model has the faulty file compiled into it, and `scripts` gets the script that is built from the faulty files. BUILD
 is the build directory, build/ if none is named, with model_scripts and rlock's libraries.
@@ -50,10 +50,9 @@ class Fault:
     def __init__(self, block):
         self.name, self.by, self.changes = block[0], [], []  # changes: [file, old lines, new lines]
         for line in block[1:]:
-            if line.startswith("by "):
-                self.by = line[3:].split(" ")
-            elif line.startswith("in "):
-                file = line[3:]
+            if line.startswith("in "):
+                file, *by = line[3:].split(" by ")
+                self.by = self.by or by[0].split(" ")
                 self.changes.append([file, [], []])
             elif line[0] == "-":
                 if self.changes[-1][2]:
