@@ -7,12 +7,6 @@
 #include "show/json.h"
 #include "show/status.h"
 
-namespace {
-
-std::string printed;
-
-}  // namespace
-
 void fuzz(std::string_view bytes) {
   using namespace rlock;
   using namespace rlock::lock;
@@ -29,8 +23,8 @@ void fuzz(std::string_view bytes) {
   const auto holds = newest_of(std::move(all), 50);
   if (holds.empty()) return;
   (void)merged_holds({holds, holds}, 50);
-  printed.clear();
-  const auto keep = [](std::string_view piece) -> Result<void> {
+  std::string printed;
+  const auto keep = [&](std::string_view piece) -> Result<void> {
     printed += piece;
     return {};
   };
