@@ -22,69 +22,7 @@ shown_server() { echo "${RLOCK_URL/:[^@\/]*@/@}"; }
   redis_listen_no_more srv
 }
 
-# forsaken OPTION...: a job's host dies, as far as others can see; then $1 ms of its 60 s lease are left.
-forsaken() {
-  source "$TESTS_DIR/lib/job.bash"
-  job_start "${@:2}" x -- sleep 1000
-  job_parts
-  kill_guards
-  redis srv hset 'rlock:holder:{x}' since "$(($(server_us srv) / 1000 - 600000))"
-  redis srv pexpire x "$1"
-}
-
-@test "a holder that has not renewed its lease in time is overdue: in full, as a table, in JSON, as a metric and to waiters" {
-  forsaken 20000 --lease 60s
-  run -0 --separate-stderr rlock status x
-  [[ $output =~ renewal\ +'not renewed for '(4[0-9]|5[0-9])'s, overdue for '[23][0-9]'s: its host may be gone' ]]
-  run -0 --separate-stderr rlock status
-  [[ ${lines[1]} == x*'held, overdue'* ]]
-  run -0 --separate-stderr rlock status --json x
-  [[ $output =~ '"renewed_ago_ms": '[45][0-9]{4}, && $output =~ '"overdue_ms": '[23][0-9]{4} ]]
-  run -0 --separate-stderr rlock status --prometheus
-  [[ $output =~ 'rlock_overdue_seconds{name="x"} '[23][0-9] ]]
-  run -75 --separate-stderr rlock run -n x -- true
-  [[ $stderr == *'overdue for '* ]]
-  redis srv del x 'rlock:holder:{x}'
-}
-
-@test "a holder that renews in time is not overdue, nor is one with that much time left" {
-  forsaken 39000 --lease 60s
-  run -0 --separate-stderr rlock status x
-  [[ $output != *overdue* && $output != *renewal* ]]
-  run -0 --separate-stderr rlock status --json x
-  [[ $output == *'"overdue_ms": 0'* ]]
-  redis srv del x 'rlock:holder:{x}'
-}
-
-@test "a lease that nobody renews is never overdue" {
-  forsaken 20000 --lease 60s --no-renew
-  run -0 --separate-stderr rlock status x
-  [[ $output == *held* && $output != *overdue* ]]
-  redis srv del x 'rlock:holder:{x}'
-  rlock acquire y --lease 60s
-  redis srv hset 'rlock:holder:{y}' since 1000
-  redis srv pexpire y 10000
-  run -0 --separate-stderr rlock status --json y
-  [[ $output == *'"held"'* && $output != *overdue* ]]
-  redis srv del y 'rlock:holder:{y}'
-}
-
-@test "a name that nobody has used is unknown; a used one is free" {
-  rlock run deploy -- true
-  run -0 --separate-stderr rlock status deploy
-  [[ $output =~ state\ +free ]]
-  run -0 --separate-stderr rlock status deploi
-  [[ $output =~ state\ +'not known here' ]]
-  run -0 --separate-stderr rlock status deploy deploi
-  [[ ${lines[1]} =~ ^deploy\ +free$ && ${lines[2]} =~ ^deploi\ +'not known here'$ ]]
-  run -1 rlock status --is-held deploi
-  [[ -z $output ]]
-  run -0 rlock status --names deploi
-  [[ -z $output ]]
-}
-
 @test "a waiter whose place was deleted is not called another program" {
-  local owner waiter
   owner=$(take a)
   rlock run a -- true 3>&- &
   waiter=$!
@@ -99,20 +37,8 @@ forsaken() {
   [[ ${lines[-1]} =~ ^'waiting '+'clients that listen for the release: 1'$ ]] || { echo "$output" && return 1; }
 }
 
-@test "a lock known only by its history or queue has been used" {
-  redis srv xadd 'rlock:history:{h}' '*' outcome released
-  redis srv hset 'rlock:totals:{t}' skips 1
-  local name
-  for name in h t; do
-    run -0 --separate-stderr rlock status "$name"
-    [[ $output =~ state\ +free ]]
-  done
-  redis srv del 'rlock:history:{h}' 'rlock:totals:{t}'
-}
-
 @test "a held lock is shown in full" {
   run -0 --separate-stderr rlock run --lease 45s --reason 'release 1.4' a -- sh -c '"$RLOCK" status a; echo "$RLOCK_OWNER $RLOCK_TOKEN"'
-  local line owner token
   read -r owner token <<<"${lines[-1]}"
   for line in 'name      a' 'state     held' "owner     $owner" "holder    $(id -un)@$(uname -n) pid ${owner##*:}" \
     'command   sh' 'reason    release 1.4' 'lease     45s' "token     $token"; do
@@ -122,59 +48,6 @@ forsaken() {
   # Not "expires in 44s", for which nobody need wait.
   [[ $output =~ 'renewed '[0-9.]+'s ago; free '[34][0-9]s' after its host dies' && $output != *expires* ]]
   [[ $output != *holds* ]]
-}
-
-@test "several names are a table, also the free ones" {
-  take a
-  foreign c
-  run -0 --separate-stderr rlock status a b c
-  [[ ${#lines[@]} == 4 && ${lines[0]} =~ ^NAME\ +STATE\ +HOLDER\ +PID\ +FOR\ +EXPIRES\ +WAITING\ +COMMAND\ +REASON$ ]]
-  [[ ${lines[1]} =~ ^a\ +held\ +"$(id -un)@$(uname -n) " && ${lines[2]} =~ ^b\ +'not known here'$ ]]
-  [[ ${lines[3]} =~ ^c\ +held\ +$FOREIGN ]]
-  redis srv del c
-  free a
-}
-
-@test "without a name, all locks that rlock has taken are listed, and no others" {
-  foreign c
-  take a
-  take 'with blank'
-  run -0 --separate-stderr rlock status
-  [[ ${#lines[@]} == 3 && $output == *$'\na '* && $output == *'with blank'* && $output != *"$FOREIGN"* ]]
-  free a
-  free 'with blank'
-  redis srv del c
-}
-
-@test "without a name and without a lock, the list is empty and says what it omits" {
-  foreign c
-  run -0 --separate-stderr rlock status
-  assert_says 'no locks are held through rlock; to see a lock of another program, name it: rlock status NAME'
-  redis srv del c
-  run -0 --separate-stderr rlock status --names
-  [[ -z $output && -z $stderr ]]
-  run -0 --separate-stderr rlock status --json
-  [[ $(tr -d '[:space:]' <<<"$output") == '[]' ]]
-}
-
-@test "names with braces are listed as they are" {
-  local name names
-  for name in '{x}y' 'y{x}' 'a{x}b' 'x'; do take "$name"; done
-  run -0 --separate-stderr rlock status --names
-  names=$(sort <<<"$output")
-  [[ $names == "$(printf '%s\n' '{x}y' 'y{x}' 'a{x}b' 'x' | sort)" ]]
-  while read -r name; do
-    rlock status --is-held "$name"
-    free "$name"
-  done <<<"$names"
-}
-
-@test "many locks are all listed, each once" {
-  local i
-  for i in {1..150}; do printf 'hset many-%s o:%s 1\npexpire many-%s 60000\nhset rlock:holder:{many-%s} owner o:%s\npexpire rlock:holder:{many-%s} 60000\n' $i $i $i $i $i $i; done | redis srv >/dev/null
-  run -0 --separate-stderr rlock status --names
-  [[ ${#lines[@]} == 150 && $(sort -u <<<"$output" | wc -l) == 150 ]]
-  redis srv eval 'for _, k in ipairs(redis.call("keys", "*many-*")) do redis.call("del", k) end' 0
 }
 
 @test "--json: an array with an object for each" {
@@ -197,25 +70,7 @@ assert "host" not in c and "pid" not in c, c
 EOF
 }
 
-@test "a string and a list are shown as not a lock" {
-  redis srv set s text
-  redis srv rpush list 1
-  run -0 --separate-stderr rlock status list
-  assert_says 'not a lock, but a list'
-  run -0 --separate-stderr rlock status s
-  assert_says 'not a lock, but a string'
-  run -0 --separate-stderr rlock status --json list s
-  [[ $(grep -c '"not a lock"' <<<"$output") == 2 ]]
-  run -76 --separate-stderr rlock status --is-held s
-  [[ -z $output && $stderr == *'s: not a lock, but a string that never expires'* ]]
-  take a
-  run -76 --separate-stderr rlock status --is-held a list b
-  free a
-  redis srv del list s
-}
-
 @test "names and reasons in any script are aligned in the table" {
-  local name
   for name in plain Büro 日本語 $'e\u0301t\u00e9'; do rlock acquire "$name" --lease 1m; done
   run -0 rlock status
   python3 - "$output" <<'EOF'
@@ -230,7 +85,7 @@ EOF
 }
 
 @test "thousands of locks: SCAN finds all of them, and the first lines come soon" {
-  local number=${RLOCK_TEST_LOCKS:-10000} calls
+  local number=${RLOCK_TEST_LOCKS:-5000} calls
   redis srv eval 'for i = 1, tonumber(ARGV[1]) do
     local name, owner = "lock-" .. i, "o:" .. i
     redis.call("hset", name, owner, 1) redis.call("pexpire", name, 600000)
@@ -239,51 +94,11 @@ EOF
   end' 0 "$number" >/dev/null
   redis srv config resetstat >/dev/null
   rlock status >all
-  [[ $(wc -l <all) == $((number + 1)) ]]
+  [[ $(wc -l <all) == $((number + 1)) && $(sort -u all | wc -l) == $((number + 1)) ]]
   [[ $(redis srv info commandstats) != *cmdstat_keys:* ]]
   run -0 timeout 60 bash -c '"$0" status | head -n 1' "$RLOCK"
   [[ $output == NAME* ]]
   redis srv flushall
-}
-
-@test "the table fits a narrow terminal" {
-  take a
-  LC_ALL=C.UTF-8 python3 "$TESTS_DIR/lib/terminal.py" ' ' '' sh -c "stty cols 20; NO_COLOR=1 '$RLOCK' status; NO_COLOR=1 '$RLOCK' status a" >seen
-  python3 -c 'lines = open("seen").read().splitlines(); assert len(lines) > 5 and max(map(len, lines)) <= 20, lines'
-  grep -q '…$' seen
-  free a
-}
-
-@test "80 columns and long hosts: FOR, WAITING and COMMAND stay visible, because domains, holders and names are cut" {
-  take a-lock-with-a-long-name-of-the-team
-  redis srv hset 'rlock:holder:{a-lock-with-a-long-name-of-the-team}' host build-7.department.company.example command ./deploy.sh user builder
-  LC_ALL=C.UTF-8 python3 "$TESTS_DIR/lib/terminal.py" ' ' '' sh -c "stty cols 80; NO_COLOR=1 '$RLOCK' status" >seen
-  grep -qE '^NAME .* HOLDER .* FOR .* WAITING +COMMAND' seen
-  grep -qE '^a-lock-with-.* builder@b.* ./deploy' seen
-  not grep -q 'department' seen
-  python3 -c 'assert max(map(len, open("seen").read().splitlines())) <= 80'
-  free a-lock-with-a-long-name-of-the-team
-}
-
-@test "names sort as numbers do, wherever locks are listed" {
-  local name
-  for name in job-10 job-2 job-1; do take "$name"; done
-  run -0 rlock status
-  [[ $(cut -d ' ' -f 1 <<<"$output") == $'NAME\njob-1\njob-2\njob-10' ]]
-  run -0 rlock status --names
-  [[ $output == $'job-1\njob-2\njob-10' ]]
-  rlock status --html page.html
-  [[ $(page_data page.html '[one["name"] for one in locks]') == $'job-1\njob-2\njob-10' ]]
-  for name in job-10 job-2 job-1; do free "$name"; done
-}
-
-@test "a hold that --min-hold keeps after its job is not shown as held by that process" {
-  run -0 rlock run --min-hold 10m kept -- true
-  run -0 rlock status
-  [[ ${lines[1]} =~ ^kept\ +'held, job ended'\ +[^\ ]+\ +-\  ]]
-  rlock status --html page.html
-  [[ $(page_data page.html '[locks[0]["ended"], table]') == $'True\n'*'held, job ended'* ]]
-  free kept
 }
 
 @test "one team with too many locks: those of the others are shown, and how many are left out" {
@@ -296,10 +111,10 @@ EOF
       redis.call("hset", name, owner, 1)
       redis.call("hset", "rlock:holder:{" .. name .. "}", "owner", owner, "host", "h", "pid", 7, "user", "u", "command", text, "reason", text)
       for _, key in ipairs({name, "rlock:holder:{" .. name .. "}"}) do redis.call("pexpire", key, 600000) end
-    end' 0 16000 >/dev/null
+    end' 0 13500 >/dev/null
   run -0 --separate-stderr rlock status --json
   [[ $stderr =~ ' locks are left out, '.*': '[0-9]+' of ci:*' ]]
-  python3 -c 'import json, sys; names = {one["name"] for one in json.load(sys.stdin)}; assert "web:1" in names and 4000 < len(names) < 16001, len(names)' <<<"$output"
+  python3 -c 'import json, sys; names = {one["name"] for one in json.load(sys.stdin)}; assert "web:1" in names and 4000 < len(names) < 13501, len(names)' <<<"$output"
   "$RLOCK" status --json --watch >/dev/null 2>err 3>&- &
   local watcher=$!
   wait_until grep -q ' locks are left out, ' err
@@ -317,12 +132,10 @@ peak = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss // 1024
 assert done.returncode == 0 and b"web:1 " in done.stdout and peak < int(os.environ["MOST"]), peak
 PYTHON
   redis srv flushall >/dev/null
-  run -0 rlock status --prometheus
-  [[ $output == *'rlock_left_out{prefix=""} 0'* ]]
+  tells 0 'rlock_left_out{prefix=""} 0' rlock status --prometheus
 }
 
 @test "--html writes a page: who holds and waits, of the named locks or of all, and what happened" {
-  local owner
   rlock run --history b -- true
   owner=$(rlock acquire --lease 30s --reason '<release>' a)
   foreign c
@@ -347,15 +160,13 @@ PYTHON
   [[ $(page_data page.html '[[one["name"], one["state"]] for one in locks]') == "['a', 'free']" ]]
   redis srv del 'rlock:history:{b}' 'rlock:totals:{b}' >/dev/null
   free c
-  run -64 --separate-stderr rlock status --html x --watch
-  [[ $stderr == *'--watch and --html cannot be used together'* ]]
+  tells 64 '--watch and --html cannot be used together' rlock status --html x --watch
   run -64 --separate-stderr rlock status --html x --json
   [[ $stderr == *'cannot be used together'* && ! -e x ]]
   run -71 rlock status --html /nowhere/page.html
 }
 
 @test "a page has locks that are only waited for, or that jobs did not get" {
-  local owner waiter
   not_over cluster 'its servers have no epoch guard'
   owner=$(rlock acquire --lease 1m a)
   run -75 rlock run -n --history a -- true
@@ -398,7 +209,6 @@ PYTHON
   rlock history --url "$url" --html page.html a
   [[ $(page_data page.html '[locks, len(holds)] + remarks + [table]') == $'None\n1\nIt is unknown who holds the locks now: '*NOPERM*$'\nIt is unknown'*NOPERM* ]]
   # Without a name, locks that the user may not read are counted, also if that is all of them.
-  local owner
   owner=$(rlock acquire --lease 1m other)
   redis srv acl setuser reader resetkeys '~rlock:*' +@all
   rlock status --url "$url" --html page.html
@@ -411,22 +221,3 @@ PYTHON
   redis srv del 'rlock:history:{a}' 'rlock:totals:{a}' >/dev/null
 }
 
-@test "the table counts those who wait in Redisson's fair queue" {
-  local owner
-  owner=$(rlock acquire --lease 1m x)
-  redis srv rpush 'redisson_lock_queue:{x}' 11111111-2222-3333-4444-555555555555:1 11111111-2222-3333-4444-555555555555:2 >/dev/null
-  run -0 rlock status
-  [[ ${lines[1]} =~ ^x\ +held\ .*\ 2\ +rlock\ acquire ]]
-  redis srv del 'redisson_lock_queue:{x}' >/dev/null
-  rlock release x --owner "$owner"
-}
-
-@test "names that are not UTF-8 stay apart in JSON and on the page" {
-  local name
-  for name in $'\xfe' $'\xff' '\xff'; do rlock run --history "$name" -- true; done
-  rlock status --json $'\xfe' $'\xff' '\xff' >all
-  [[ $(python3 -c 'import json; print([one.get("escaped_name") for one in json.load(open("all"))])') == "['\\\\xfe', '\\\\xff', None]" ]]
-  rlock history --html page.html
-  [[ $(page_data page.html 'sorted([one.get("escaped_name", one["name"]) for one in holds], key=repr)') == $'\\xfe\n\\xff\n\\xff' ]]
-  redis srv flushall >/dev/null
-}

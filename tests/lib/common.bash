@@ -162,11 +162,22 @@ assert_says() {
   }
 }
 
+# tells STATUS TEXT COMMAND...: it ends with the status, and says TEXT. prints TEXT COMMAND...: it succeeds, and TEXT is
+# all that it says.
+tells() {
+  run "-$1" --separate-stderr "${@:3}"
+  assert_says "$2"
+}
+prints() {
+  run -0 "${@:2}"
+  [[ $output == "$1" ]]
+}
+
 # show: status and both outputs of the last run, which is what a test shows when it fails.
 show() {
   echo "status=$status"
-  echo "output=$output"
-  echo "stderr=${stderr:-}"
+  echo "output=${output:0:4000}"
+  echo "stderr=${stderr:0:4000}"
 }
 
 # as_nobody COMMAND...: as an ordinary user, without root's rights.
