@@ -35,46 +35,46 @@ marked() {
 sleeper() { echo "exec -a sleep-mark-of-$BATS_TEST_TMPDIR sleep 1000"; }
 sleepers() { [[ $(marked | wc -l) == "$1" ]]; }
 none_left() { wait_until sleepers 0; }
+# stubborn: a command line that starts a sleeper in a session of its own, which ignores TERM.
+stubborn() { echo "setsid bash -c \"trap '' TERM; $(sleeper)\" </dev/null >/dev/null 2>&1 &"; }
+isolated() { rlock run --isolate "$@"; }
 # A user namespace that an ordinary user makes.
 user_namespaces() {
   as_nobody unshare -U -r -p -f true 2>/dev/null || skip 'USER NAMESPACES ARE NOT ALLOWED HERE: --isolate as an ordinary user is not tested'
   needs_nobody
 }
 
-@test "the pids inside are small, and nothing outside is visible" {
-  run -0 --separate-stderr rlock run --isolate a -- sh -c 'echo $$; ls /proc | grep -c "^[0-9]"'
-  ((lines[0] > 0 && lines[0] < 10))
-  ((lines[1] < 10))
-  [[ ${#lines[@]} == 2 && -z $stderr ]]
-}
-
-@test "it is another PID namespace; without --isolate it is ours" {
-  local ours
+@test "it is another PID namespace, with small pids, and nothing outside is visible; also from the variable and the file" {
   ours=$(readlink /proc/self/ns/pid)
-  run -0 rlock run --isolate a -- readlink /proc/self/ns/pid
+  run -0 --separate-stderr isolated a -- sh -c 'readlink /proc/self/ns/pid; echo $$; ls /proc | grep -c "^[0-9]"'
+  [[ ${lines[0]} == pid:* && ${lines[0]} != "$ours" && ${#lines[@]} == 3 && -z $stderr ]]
+  ((lines[1] > 0 && lines[1] < 10 && lines[2] < 10))
+  prints "$ours" rlock run a -- readlink /proc/self/ns/pid
+  RLOCK_ISOLATE=1 run -0 rlock run a -- readlink /proc/self/ns/pid
   [[ $output == pid:* && $output != "$ours" ]]
-  run -0 rlock run a -- readlink /proc/self/ns/pid
-  [[ $output == "$ours" ]]
+  (umask 077 && echo 'isolate = true' >conf)
+  run -0 rlock --config conf run a -- readlink /proc/self/ns/pid
+  [[ $output == pid:* && $output != "$ours" ]]
 }
 
-@test "the user, the folder, the arguments and the variables are the same as without it" {
+@test "the user, the folder, the arguments, the variables, input and output are the same as without it, and -c has a shell" {
   local look='id -u; id -g; pwd -P; umask; hostname; printf "[%s]" "$@"; printf "%s\n" "$RLOCK_NAME"'
   rlock run a -- sh -c "$look" - 'two words' '' '--' >without
-  rlock run --isolate a -- sh -c "$look" - 'two words' '' '--' >with
+  isolated a -- sh -c "$look" - 'two words' '' '--' >with
   cmp with without
+  python3 -c 'import sys; sys.stdout.buffer.write(bytes(range(256)) * 4096)' >in
+  isolated a -- cat <in >out
+  cmp in out
+  isolated a -- sh -c 'cat >&2' <in 2>err
+  cmp in err
+  SHELL=/bin/sh run -5 isolated a -c 'echo "$RLOCK_NAME"; exit 5'
+  [[ $output == a ]]
 }
 
-@test "exit statuses pass through" {
-  local code
-  for code in 0 1 2 64 69 71 74 75 124 126 127 128 130 255; do
-    run "-$code" rlock run --isolate a -- sh -c "exit $code"
-  done
-  free
-}
-
-@test "rlock dies of the signal that its command died of" {
-  local name
-  for name in TERM KILL INT HUP QUIT USR1 SEGV PIPE; do
+@test "exit statuses pass through, and rlock dies of the signal that its command died of; 126 and 127" {
+  local code name
+  for code in 0 1 71 74 124 128 255; do run "-$code" isolated a -- sh -c "exit $code"; done
+  for name in TERM KILL HUP SEGV; do
     NAME=SIG$name run -0 python3 - <<'PYTHON'
 import os, signal, subprocess
 number = getattr(signal, os.environ["NAME"])
@@ -83,47 +83,23 @@ got = subprocess.call([os.environ["RLOCK"], "run", "--isolate", "a", "--", "/usr
 assert got == -number, (got, number)
 PYTHON
   done
-  free
-}
-
-@test "126 and 127" {
   touch plain
-  run -127 --separate-stderr rlock run --isolate a -- ./nothing
-  assert_says 'not found'
-  run -127 rlock run --isolate a -- no-such-program-at-all
-  run -126 --separate-stderr rlock run --isolate a -- ./plain
-  assert_says 'cannot be executed'
-  run -126 rlock run --isolate a -- "$PWD"
+  tells 127 'not found' isolated a -- ./nothing
+  run -127 isolated a -- no-such-program-at-all
+  tells 126 'cannot be executed' isolated a -- ./plain
+  run -126 isolated a -- "$PWD"
   free
 }
 
-@test "standard input and output pass through byte for byte" {
-  python3 -c 'import sys; sys.stdout.buffer.write(bytes(range(256)) * 4096)' >in
-  rlock run --isolate a -- cat <in >out
-  cmp in out
-  rlock run --isolate a -- sh -c 'cat >&2' <in 2>err
-  cmp in err
-  seq 10000 | rlock run --isolate a -- tail -n 1 | grep -qx 10000
-}
-
-@test "-c runs a shell command" {
-  SHELL=/bin/sh run -5 rlock run --isolate a -c 'echo "$RLOCK_NAME"; exit 5'
-  [[ $output == a ]]
-}
-
-@test "the lock is held inside, by the owner in the environment, and free afterwards" {
-  run -0 --separate-stderr rlock run --isolate a -- sh -c 'redis-cli -s "$srv_sock" hkeys a; echo "$RLOCK_OWNER"'
-  [[ -n ${lines[0]} && ${lines[0]} == "${lines[1]}" ]]
+@test "the lock is held inside, by the owner in the environment, renewed past its lease, shared by nested runs, and free afterwards" {
+  run -0 --separate-stderr rlock -q run --lease 6s --isolate a -- sh -c 'echo "$RLOCK_OWNER"; redis-cli -s "$srv_sock" hkeys a; sleep 7
+    redis-cli -s "$srv_sock" hkeys a
+    "$RLOCK" run -n a -- echo one; "$RLOCK" run -n --isolate a -- echo two; "$RLOCK" run -n --isolate b -- echo three'
+  [[ -n ${lines[0]} && $output == "${lines[0]}"$'\n'"${lines[0]}"$'\n'"${lines[0]}"$'\none\ntwo\nthree' ]]
   free
-}
-
-@test "the lock is renewed past its lease" {
-  run -0 --separate-stderr rlock -q run --lease 6s --isolate a -- sh -c 'redis-cli -s "$srv_sock" hkeys a; sleep 7; redis-cli -s "$srv_sock" hkeys a'
-  [[ ${#lines[@]} == 2 && ${lines[0]} == "${lines[1]}" ]]
 }
 
 @test "the command receives each signal to rlock once" {
-  local signal
   for signal in TERM HUP USR1 USR2 WINCH; do
     rm -f ready seen
     job_start --isolate a -- bash -c "trap 'echo $signal >>seen' $signal; trap 'exit 9' SYS; touch ready; while :; do sleep 0.02; done"
@@ -131,8 +107,8 @@ PYTHON
     kill "-$signal" "$frontend"
     wait_until test -s seen
     kill -SYS "$frontend"
-    job_status
-    [[ $status == 9 && $(<seen) == "$signal" ]] || {
+    job_status 9
+    [[ $(<seen) == "$signal" ]] || {
       echo "$signal: $(<seen), $status"
       return 1
     }
@@ -143,18 +119,20 @@ PYTHON
   job_start --isolate a -- bash -c "$(sleeper)"
   wait_until sleepers 1
   kill -TERM "$frontend"
-  job_status
-  [[ $status == 143 ]]
+  job_status 143
   sleepers 0
   free
 }
 
-@test "leftovers are ended, and the status is the command's" {
-  run -3 rlock run --isolate -k 300ms a -- bash -c "
+@test "leftovers are ended, and the status is the command's; --max-hold ends the whole tree: 124" {
+  run -3 isolated -k 300ms a -- bash -c "
     bash -c '$(sleeper)' &
-    setsid bash -c \"trap '' TERM; $(sleeper)\" </dev/null >/dev/null 2>&1 &
+    $(stubborn)
     until [[ \$(pgrep -fc '^sleep-mark') == 2 ]]; do sleep 0.02; done
     exit 3"
+  sleepers 0
+  free
+  run -124 isolated --max-hold 600ms -k 300ms a -- bash -c "$(stubborn) trap '' TERM; while :; do sleep 0.1; done"
   sleepers 0
   free
 }
@@ -175,35 +153,27 @@ PYTHON
 }
 
 @test "the leftovers are named, but not the first process of the namespace" {
-  run -0 --separate-stderr rlock run --isolate a -- bash -c 'setsid bash -c "touch ready; exec sleep 1000" </dev/null >/dev/null 2>&1 &
+  run -0 --separate-stderr isolated a -- bash -c 'setsid bash -c "touch ready; exec sleep 1000" </dev/null >/dev/null 2>&1 &
     until [[ -e ready && $(readlink "/proc/$!/exe") == */sleep ]]; do sleep 0.02; done'
   assert_says 'that the command left: '
   assert_says 'ended 1 process '
   assert_says 'sleep (pid '
-  run -0 --separate-stderr rlock run --isolate a -- true
+  run -0 --separate-stderr isolated a -- true
   [[ -z $stderr ]]
 }
 
-@test "--max-hold: 124, and the whole tree is dead" {
-  run -124 rlock run --isolate --max-hold 600ms -k 300ms a -- bash -c "setsid bash -c \"trap '' TERM; $(sleeper)\" </dev/null >/dev/null 2>&1 & trap '' TERM; while :; do sleep 0.1; done"
-  sleepers 0
-  free
-}
-
 @test "the lock is lost: all of it is stopped, 74" {
-  job_start --isolate --lease 6s -k 300ms a -- bash -c "setsid bash -c \"trap '' TERM; $(sleeper)\" </dev/null >/dev/null 2>&1 & trap '' TERM; while :; do sleep 0.1; done"
+  job_start --isolate --lease 6s -k 300ms a -- bash -c "$(stubborn) trap '' TERM; while :; do sleep 0.1; done"
   wait_until sleepers 1
   drop
-  job_status
-  show
-  [[ $status == 74 ]]
+  job_status 74
   sleepers 0
 }
 
-@test "kill -9 of both guards at once: nothing is left, with background processes and daemons" {
+@test "kill -9 of both guards at once, or of one: nothing is left, with background processes and daemons" {
   job_start --isolate a -- bash -c "
     bash -c \"trap '' TERM; $(sleeper)\" &
-    setsid bash -c \"trap '' TERM; $(sleeper)\" </dev/null >/dev/null 2>&1 &
+    $(stubborn)
     $(sleeper)"
   job_parts
   wait_until sleepers 3
@@ -211,26 +181,17 @@ PYTHON
   wait_until sleepers 0
   run -75 rlock run -n a -- true
   drop
-}
-
-@test "kill -9 of one guard: nothing is left" {
   local which
   for which in frontend monitor; do
-    job_start --isolate --lease 6s -k 300ms a -- bash -c "setsid bash -c \"trap '' TERM; $(sleeper)\" </dev/null >/dev/null 2>&1 & $(sleeper)"
+    job_start --isolate --lease 6s -k 300ms a -- bash -c "$(stubborn) $(sleeper)"
     job_parts
     wait_until sleepers 2
     kill -9 "${!which}"
     wait_until sleepers 0
     job_status
     [[ $which == frontend || $status == 74 ]]
-    run -0 rlock run -w 1m a -- true
+    rlock run -w 1m a -- true
   done
-}
-
-@test "a nested run, isolated or not, shares the lock" {
-  run -0 --separate-stderr rlock run --isolate a -- sh -c '"$RLOCK" run -n a -- echo one; "$RLOCK" run -n --isolate a -- echo two; "$RLOCK" run -n --isolate b -- echo three'
-  show
-  [[ $output == $'one\ntwo\nthree' ]]
 }
 
 @test "hooks run, with the lock held" {
@@ -243,42 +204,24 @@ PYTHON
   free
 }
 
-@test "from the variable and the configuration file" {
-  local ours
-  ours=$(readlink /proc/self/ns/pid)
-  RLOCK_ISOLATE=1 run -0 rlock run a -- readlink /proc/self/ns/pid
-  [[ $output == pid:* && $output != "$ours" ]]
-  echo 'isolate = true' >conf
-  chmod 600 conf
-  run -0 rlock --config conf run a -- readlink /proc/self/ns/pid
-  [[ $output == pid:* && $output != "$ours" ]]
-}
-
-@test "an ordinary user: pids, user, status, leftovers" {
+@test "an ordinary user: pids, user, files, status, leftovers" {
   user_namespaces
+  mkdir -m 777 open
+  cd open || return
   run -6 --separate-stderr as_nobody timeout 20 "$RLOCK" run --isolate -k 300ms a -- bash -c "
-    setsid bash -c \"trap '' TERM; $(sleeper)\" </dev/null >/dev/null 2>&1 &
-    id -u; echo \$\$; until [[ \$(pgrep -fc '^sleep-mark') == 1 ]]; do sleep 0.02; done; exit 6"
-  show
-  [[ ${lines[0]} == "$([[ $(id -u) == 0 ]] && echo 65534 || id -u)" ]]
+    $(stubborn)
+    touch file; id -u; echo \$\$; until [[ \$(pgrep -fc '^sleep-mark') == 1 ]]; do sleep 0.02; done; exit 6"
+  [[ ${lines[0]} == "$([[ $(id -u) == 0 ]] && echo 65534 || id -u)" && $(stat -c %u file) == "${lines[0]}" ]]
   ((lines[1] < 10))
   sleepers 0
   free
 }
 
-@test "an ordinary user: files belong to that user, also outside" {
-  user_namespaces
-  mkdir -m 777 open
-  cd open || return
-  as_nobody timeout 20 "$RLOCK" run --isolate a -- touch file
-  [[ $(stat -c %u file) == "$([[ $(id -u) == 0 ]] && echo 65534 || id -u)" ]]
-}
-
-@test "an ordinary user: TERM once, and both guards killed at once leave nothing" {
+@test "an ordinary user: both guards killed at once leave nothing" {
   user_namespaces
   local as=()
   [[ $(id -u) != 0 ]] || as=(setpriv --reuid=65534 --regid=65534 --clear-groups)
-  HOME=/nonexistent "${as[@]}" "$RLOCK" run --isolate --lease 6s a -- bash -c "setsid bash -c \"trap '' TERM; $(sleeper)\" </dev/null >/dev/null 2>&1 & $(sleeper)" >job.out 2>job.err 3>&- &
+  HOME=/nonexistent "${as[@]}" "$RLOCK" run --isolate --lease 6s a -- bash -c "$(stubborn) $(sleeper)" >job.out 2>job.err 3>&- &
   frontend=$!
   wait_until sleepers 2
   monitor=$(monitor_of "$frontend")
@@ -289,20 +232,17 @@ PYTHON
 
 @test "refused: no PID namespaces left: 71 and a message, the command is not started, the lock is free" {
   unshare -U -r true 2>/dev/null || skip 'NO USER NAMESPACES HERE: the refusal is not tested'
-  run -71 --separate-stderr unshare -U -r sh -c 'echo 0 >/proc/sys/user/max_pid_namespaces && exec timeout 20 "$@"' - "$RLOCK" run --isolate --on-acquire 'touch hook' a -- touch started
-  assert_says 'isolation: '
+  without() { unshare -U -r bash -c 'echo 0 >/proc/sys/user/max_pid_namespaces && exec timeout 20 "$RLOCK" run "$@"' - "$@"; }
+  tells 71 'isolation: ' without --isolate --status-fd 1 --on-acquire 'touch hook' a -- touch started
   assert_says 'not started'
-  [[ ! -e started ]]
+  [[ ${lines[-1]} == *'"event":"exit"'*'"status":71'* && ! -e started ]]
   free
   # Without --isolate it runs there.
-  run -0 unshare -U -r sh -c 'echo 0 >/proc/sys/user/max_pid_namespaces && exec timeout 20 "$@"' - "$RLOCK" run a -- touch started
-  [[ -e started ]]
-}
-
-@test "refused: no right, and no user namespaces left: 71" {
-  unshare -U -r true 2>/dev/null || skip 'NO USER NAMESPACES HERE: the refusal is not tested'
-  run -71 --separate-stderr unshare -U -r sh -c 'echo 0 >/proc/sys/user/max_user_namespaces && exec setpriv --bounding-set -all --inh-caps -all timeout 20 "$@"' - "$RLOCK" run --isolate a -- touch started
-  assert_says 'isolation: '
+  run -0 without a -- touch started
+  rm started
+  # Nor if there is no right, and there are no user namespaces left.
+  tells 71 'isolation: ' unshare -U -r sh -c 'echo 0 >/proc/sys/user/max_user_namespaces && exec setpriv --bounding-set -all --inh-caps -all timeout 20 "$@"' - \
+    "$RLOCK" run --isolate a -- touch started
   [[ ! -e started ]]
   free
 }
@@ -310,7 +250,6 @@ PYTHON
 @test "refused: a user namespace without the right to set ids, as with AppArmor: 71, and not the user nobody" {
   user_namespaces
   strace -qq -o /dev/null true 2>/dev/null || skip 'PROCESSES CANNOT BE TRACED HERE: strace(1) is missing or not allowed'
-  local file
   for file in uid_map gid_map; do
     run -71 --separate-stderr as_nobody timeout 20 strace -f -qq -o /dev/null -e trace=open,openat -P "/proc/self/$file" \
       -e inject=open,openat:error=EPERM "$RLOCK" run --isolate a -- touch started
@@ -321,13 +260,6 @@ PYTHON
   done
 }
 
-@test "refused: the last status line is exit with 71" {
-  unshare -U -r true 2>/dev/null || skip 'NO USER NAMESPACES HERE: the refusal is not tested'
-  run -71 --separate-stderr unshare -U -r sh -c 'echo 0 >/proc/sys/user/max_pid_namespaces && exec timeout 20 "$@"' - "$RLOCK" run --isolate --status-fd 1 a -- touch started
-  [[ ${lines[-1]} == *'"event":"exit"'*'"status":71'* ]]
-  free
-}
-
 @test "--leftovers wait: rlock is notified of the end, instead of looking for it" {
   job_start --isolate --leftovers wait --lease 10m a -- bash -c "($(sleeper)) & exit 7"
   listening() { [[ $(listeners_on srv 'rlock:control:{a}') == 1 ]]; }
@@ -336,15 +268,12 @@ PYTHON
   # Below it, only the namespace's first process is left.
   alone() { [[ $(pgrep -c -P "$monitor") == 1 ]]; }
   wait_until alone
-  local before began after
   before=$(naps "$monitor")
-  began=$(now_ms)
-  wait_until past 2000
+  let_pass 2000
   after=$(naps "$monitor")
   sleepers 1
   kill -9 "$(marked)"
-  job_status
-  [[ $status == 7 ]]
+  job_status 7
   echo "$((after - before)) times"
   ((before > 0 && after - before <= 3))
   free
@@ -369,7 +298,6 @@ PYTHON
     done
     chroot root "$0" --url "$1" run --isolate a -- sh -c "ls /proc | grep -c ^[0-9]"
     [[ -e root/proc/$$ ]]' "$RLOCK" "$RLOCK_URL"
-  show
   ((output < 10))
   [[ -z $stderr ]]
 }

@@ -2,9 +2,9 @@
 # rlock run --owner: a lock that one job acquires and others run under, as in plan, approve and apply.
 
 load ../lib/common
+load ../lib/server
 load ../lib/job
 
-setup_file() { redis_start srv; }
 setup() {
   not_over cluster sentinel 'the keys are looked at'
   RLOCK_URL=$(redis_url srv)
@@ -16,7 +16,6 @@ teardown() {
   [[ -z ${frontend:-} ]] || wait_until gone "$frontend"
   assert_clean srv
 }
-teardown_file() { redis_stop srv; }
 
 left() { redis srv pttl "$1"; }
 count() { redis srv hvals "$1"; }
@@ -29,8 +28,7 @@ begin() { # OPTION...: a command that runs until there is a file "end"
   eval "$(rlock acquire --lease 60s --export apply)"
   local token=$RLOCK_TOKEN owner=$RLOCK_OWNER before
   redis srv pexpire apply 20000 >/dev/null
-  run -0 rlock run --owner "$owner" apply -- bash -c 'echo "$RLOCK_NAME $RLOCK_OWNER $RLOCK_TOKEN"'
-  [[ $output == "apply $owner $token" ]]
+  prints "apply $owner $token" rlock run --owner "$owner" apply -- bash -c 'echo "$RLOCK_NAME $RLOCK_OWNER $RLOCK_TOKEN"'
   before=$(left apply)
   ((before > 50000 && before <= 60000))
   [[ $(redis srv hget apply "$owner") == 1 ]]
@@ -111,8 +109,8 @@ begin() { # OPTION...: a command that runs until there is a file "end"
   touch end
   wait "$unlocking"
   [[ $(<told) == *'the holder has been asked to stop'* && -e over ]]
-  job_status
-  [[ $status == 74 && $(redis srv exists job) == 0 ]]
+  job_status 74
+  [[ $(redis srv exists job) == 0 ]]
   owner=$(rlock acquire --lease 60s job)
   run -0 rlock run --owner "$owner" job -- true
   run -0 timeout 1 "$RLOCK" force-unlock -y job
@@ -120,16 +118,15 @@ begin() { # OPTION...: a command that runs until there is a file "end"
 
 @test "the command knows the names of the slots that were acquired" {
   owner=$(rlock acquire --lease 30s --from gpu0,gpu1,gpu2 --take 2 job)
-  run -0 rlock run --owner "$owner" --release job -- bash -c 'echo "$RLOCK_SLOT:$RLOCK_RESOURCE"'
-  [[ $output == '0 1:gpu0 gpu1' ]]
+  prints '0 1:gpu0 gpu1' rlock run --owner "$owner" --release job -- bash -c 'echo "$RLOCK_SLOT:$RLOCK_RESOURCE"'
 }
 
 @test "a lock that is taken away stops the command: 74" {
   owner=$(rlock acquire --lease 3s job)
   begin --lease 3s job
   rlock force-unlock --now -y job
-  job_status
-  [[ $status == 74 && $stderr == *'the lock is lost'* ]]
+  job_status 74
+  [[ $stderr == *'the lock is lost'* ]]
 }
 
 @test "a release of the owner's hold while the command runs frees the lock when the command ends" {
@@ -138,14 +135,12 @@ begin() { # OPTION...: a command that runs until there is a file "end"
   rlock release --owner "$owner" job
   run -75 rlock run -n job -- true
   touch end
-  job_status
-  [[ $status == 0 && $(redis srv exists job) == 0 ]]
+  job_status 0
+  [[ $(redis srv exists job) == 0 ]]
 }
 
 @test "every kind of lock, and several at once" {
-  local kind
   for kind in '' -s -x '--slots 2' '--protocol set'; do
-    # shellcheck disable=SC2086 # words
     owner=$(rlock acquire --lease 30s $kind one)
     run -0 rlock run --owner "$owner" one -- true
     run -0 rlock run --owner "$owner" --release one -- true
@@ -177,8 +172,7 @@ begin() { # OPTION...: a command that runs until there is a file "end"
 
 @test "options that only make sense for a new lock are refused" {
   local id=1b9d6bcd-bbfd-4b2d-9b5d-ab8dfbbd4bed:1
-  run -64 rlock run --owner $id -w 1m job -- true
-  [[ $output == *'--owner uses a lock that is already held, so do not give --wait'* ]]
+  tells 64 '--owner uses a lock that is already held, so do not give --wait' rlock run --owner $id -w 1m job -- true
   run -64 rlock run --owner $id --min-hold 1m job -- true
   run -64 rlock run --owner $id --once 1.4 job -- true
   run -64 rlock run --owner $id --keep 1m --release job -- true

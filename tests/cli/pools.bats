@@ -1,6 +1,5 @@
 #!/usr/bin/env bats
 # Pools: which slots and resources a command has, several at once, and who waits for whom.
-# shellcheck disable=SC2016 # what stands in single quotes is for the sh of a command
 
 load ../lib/common
 load ../lib/jobs
@@ -9,6 +8,10 @@ load ../lib/jobs
 job() { job_on_x "$1" 'echo "$RLOCK_SLOT|$RLOCK_RESOURCE" >has-'"$1" "${@:2}"; }
 started() { [[ -s has-$1 ]]; }
 has() { wait_until started "$1" && [[ $(<"has-$1") == "$2" ]]; }
+# gets ID SLOTS|RESOURCES OPTION...: a job that has these. waits NUMBER ID OPTION...: it is the NUMBER-th in the queue.
+gets() { job "$1" "${@:3}" && has "$1" "$2"; }
+waits() { job "${@:2}" && wait_until waiting "$1"; }
+end() { touch "end-$1" && ends "$1" 0; }
 waiting() { [[ $(redis srv zcard 'rlock:queue:{x}') == "$1" ]]; }
 # few_rights: makes a user with the rights of rlock 1.0, who logs in by the address $few.
 few_rights() {
@@ -17,75 +20,58 @@ few_rights() {
 }
 
 @test "--slots: the command finds the lowest free number, and keeps it" {
-  job a --slots 3
-  has a '0|'
-  job b --slots 3
-  has b '1|'
-  touch end-a
-  ends a 0
-  job c --slots 3
-  has c '0|'
+  gets a '0|' --slots 3
+  gets b '1|' --slots 3
+  end a
+  gets c '0|' --slots 3
   has b '1|'
 }
 
 @test "--from: the command finds which resource it has; --take: which ones, in the order of the list" {
-  job a --from gpu0,gpu1,gpu2
-  has a '0|gpu0'
-  run -0 rlock run --from gpu0,gpu1,gpu2 --take 2 x -- sh -c 'echo "$RLOCK_SLOT|$RLOCK_RESOURCE"'
-  [[ $output == '1 2|gpu1 gpu2' ]]
+  gets a '0|gpu0' --from gpu0,gpu1,gpu2
+  prints '1 2|gpu1 gpu2' rlock run --from gpu0,gpu1,gpu2 --take 2 x -- sh -c 'echo "$RLOCK_SLOT|$RLOCK_RESOURCE"'
   run -75 rlock run -n --from gpu0,gpu1,gpu2 --take 3 x -- true
 }
 
 @test "a waiter finds its own slots, although its command was forked before it had any; so do its hooks" {
-  job a --from a,b
-  has a '0|a'
-  job b --from a,b --take 2 --on-acquire 'echo "$RLOCK_SLOT|$RLOCK_RESOURCE" >hook'
-  wait_until waiting 1
-  touch end-a
+  gets a '0|a' --from a,b
+  waits 1 b --from a,b --take 2 --on-acquire 'echo "$RLOCK_SLOT|$RLOCK_RESOURCE" >hook'
+  end a
   has b '0 1|a b'
   [[ $(<hook) == '0 1|a b' ]]
 }
 
 @test "a big request is not starved by small ones: they wait behind it" {
-  job a --slots 4 --take 3
-  has a '0 1 2|'
-  job big --slots 4 --take 4
-  wait_until waiting 1
-  job small --slots 4
-  wait_until waiting 2
+  gets a '0 1 2|' --slots 4 --take 3
+  waits 1 big --slots 4 --take 4
+  waits 2 small --slots 4
   run -75 rlock run -n --slots 4 x -- true
   run -0 rlock status x
   assert_says '1. '
   [[ $output == *', for 4 slots'* ]]
-  touch end-a
+  end a
   has big '0 1 2 3|'
   not started small
-  touch end-big
+  end big
   has small '0|'
 }
 
 @test "all slots are lost together" {
-  job a --slots 3 --take 3 --lease 6s
-  has a '0 1 2|'
+  gets a '0 1 2|' --slots 3 --take 3 --lease 6s
   redis srv zremrangebyrank '{x}:timeout' 1 1
   ends a 74
 }
 
 @test "a job that has lost one of its slots gives back the others when its command has ended" {
-  job a --slots 3 --take 3 --lease 6s
-  has a '0 1 2|'
+  gets a '0 1 2|' --slots 3 --take 3 --lease 6s
   lose_one() {
-    # shellcheck disable=SC2016 # the script of the server
     redis srv eval 'return redis.call("incrby", KEYS[2], redis.call("zremrangebyrank", KEYS[1], 0, 0))' 2 '{x}:timeout' x
   }
   lose_one
-  job b --slots 3
-  has b '1|'
+  gets b '1|' --slots 3
   ends a 74
-  run -0 rlock status x
-  assert_says '1 of 3 slots taken'
-  touch end-b
-  ends b 0
+  tells 0 '1 of 3 slots taken' rlock status x
+  end b
   # The keeper of acquire --for-pid, too: nothing else removes them.
   sleep 600 3>&- &
   jobs+=("$!")
@@ -104,8 +90,7 @@ few_rights() {
   run -0 rlock acquire --from a,b,c --lease 1m x --json
   [[ $output == *'"slot_numbers":[2],"resources":["c"]}' ]]
   rlock release x
-  run -0 rlock run -n --from a,b,c --take 2 x -- sh -c 'echo $RLOCK_RESOURCE'
-  [[ $output == 'a b' ]]
+  prints 'a b' rlock run -n --from a,b,c --take 2 x -- sh -c 'echo $RLOCK_RESOURCE'
   rlock force-unlock --yes x
 }
 
@@ -116,18 +101,14 @@ few_rights() {
   rlock acquire --slots 2 --take 2 --for-pid "$pid" --lease 6s x
   run -75 rlock run -n --slots 2 x -- true
   kill "$pid"
-  run -0 rlock run -w 1m --slots 2 --take 2 x -- sh -c 'echo $RLOCK_SLOT'
-  [[ $output == '0 1' ]]
+  prints '0 1' rlock run -w 1m --slots 2 --take 2 x -- sh -c 'echo $RLOCK_SLOT'
 }
 
 @test "status says who has which slots; --json, --prometheus, --status-fd and the history know them, too" {
-  job a --from a,b,c --take 2 --history
-  has a '0 1|a b'
-  run -0 rlock status x
-  assert_says 'state     2 of 3 slots taken'
+  gets a '0 1|a b' --from a,b,c --take 2 --history
+  tells 0 'state     2 of 3 slots taken' rlock status x
   assert_says 'resource  a, b'
-  job b --from a,b,c
-  has b '2|c'
+  gets b '2|c' --from a,b,c
   run -0 rlock status x
   [[ $output == *'a, b: '* && $output == *'c: '* ]]
   run -0 rlock status --json x
@@ -137,51 +118,41 @@ one = json.loads(sys.argv[1])[0]
 assert (one["slots"], one["slots_taken"], one["resources"], one["number_of_holders"]) == (3, 3, ["a", "b", "c"], 2), one
 assert sorted((h["slot_numbers"], h["resources"]) for h in one["holders"]) == [([0, 1], ["a", "b"]), ([2], ["c"])], one
 PYTHON
-  run -0 rlock status --prometheus x
-  assert_says 'rlock_slots{name="x"} 3'
+  tells 0 'rlock_slots{name="x"} 3' rlock status --prometheus x
   assert_says 'rlock_slots_taken{name="x"} 3'
-  touch end-a
-  ends a 0
+  end a
   run -0 rlock run --status-fd 1 --from a,b,c --take 2 x -- true
   [[ ${lines[0]} == *'"slot_numbers":[0,1],"resources":["a","b"]'* ]]
-  run -0 rlock history --json x
-  [[ $output == *'"slot_numbers":[0,1],"resources":["a","b"]'* ]]
-  run -0 rlock history x
-  [[ $output == *'x (a, b)'* ]]
+  tells 0 '"slot_numbers":[0,1],"resources":["a","b"]' rlock history --json x
+  tells 0 'x (a, b)' rlock history x
   redis srv del 'rlock:history:{x}' 'rlock:totals:{x}'
 }
 
 @test "force-unlock of one resource, by its name, leaves the others" {
   rlock acquire --from a,b,c --lease 1m x
-  local kept
   kept=$(rlock acquire --from a,b,c --lease 1m x)
   run -0 rlock force-unlock --yes --slot a x
   rlock renew x --owner "$kept"
-  run -0 rlock force-unlock --yes --slot a x
-  [[ $output == "x: slot 'a': not held" ]]
+  prints "x: slot 'a': not held" rlock force-unlock --yes --slot a x
   run -1 --separate-stderr rlock force-unlock --yes --slot d x
   [[ $stderr == *"x: it has no slot 'd'; its resources are a,b,c" ]]
   rlock renew x --owner "$kept"
   run -0 rlock force-unlock --yes --slot b x
   run -76 rlock renew x --owner "$kept"
-  run -0 rlock force-unlock --yes --slot b x
-  [[ $output == 'x: not held' ]]
+  prints 'x: not held' rlock force-unlock --yes --slot b x
 }
 
 @test "force-unlock: a number is that of the slot only if the slots have no names" {
   rlock acquire --from 1,0 --lease 1m x
-  local kept
   kept=$(rlock acquire --from 1,0 --lease 1m x)
   run -0 rlock force-unlock --yes --slot 1 x
   rlock renew x --owner "$kept"
-  run -0 rlock force-unlock --yes --slot 1 x
-  [[ $output == "x: slot '1': not held" ]]
+  prints "x: slot '1': not held" rlock force-unlock --yes --slot 1 x
   rlock renew x --owner "$kept"
   run -0 rlock force-unlock --yes --slot 0 x
   run -76 rlock renew x --owner "$kept"
   kept=$(rlock acquire --slots 2 --lease 1m x)
-  run -0 rlock force-unlock --yes --slot 1 x
-  [[ $output == "x: slot '1': not held" ]]
+  prints "x: slot '1': not held" rlock force-unlock --yes --slot 1 x
   run -1 --separate-stderr rlock force-unlock --yes --slot 2 x
   [[ $stderr == *"x: it has no slot '2'; its slots are 0 to 1" ]]
   rlock renew x --owner "$kept"
@@ -200,18 +171,13 @@ PYTHON
 }
 
 @test "more than a hundred slots: status knows who has them, and force-unlock asks the holder of the one that is meant" {
-  job a --slots 200 --take 64
-  has a "$(seq -s ' ' 0 63)|"
-  job b --slots 200 --take 60
-  has b "$(seq -s ' ' 64 123)|"
-  job c --slots 200 --take 50
-  has c "$(seq -s ' ' 124 173)|"
+  gets a "$(seq -s ' ' 0 63)|" --slots 200 --take 64
+  gets b "$(seq -s ' ' 64 123)|" --slots 200 --take 60
+  gets c "$(seq -s ' ' 124 173)|" --slots 200 --take 50
   run -0 rlock status x
   [[ $output == *'174 of 200 slots taken'* && $output != *'not taken by rlock'* && $output != *' more'* ]]
-  run -0 rlock status --json x
-  [[ $output == *'"number_of_holders": 3,'* ]]
-  run -0 rlock force-unlock --yes --slot 100 x
-  assert_says 'the holder no longer has it'
+  tells 0 '"number_of_holders": 3,' rlock status --json x
+  tells 0 'the holder no longer has it' rlock force-unlock --yes --slot 100 x
   ends b 74
   run -0 rlock force-unlock --yes x
   ends a 74
@@ -219,7 +185,6 @@ PYTHON
 }
 
 @test "force-unlock of a slot or an owner beyond the first hundred holders says that it does not look further" {
-  local last
   for _ in {1..101}; do last=$(rlock acquire --slots 101 --lease 1m x); done
   run -76 --separate-stderr rlock force-unlock --yes --slot 100 x
   [[ $stderr == *'x: unchanged: only the first 100 of 101 holders are known, and none of them has slot '*'100'*'; '* ]]
@@ -232,55 +197,40 @@ PYTHON
 }
 
 @test "a nested run has the slots of the outer one, one without slots leaves them, and more are refused" {
-  run -0 rlock run --from a,b --take 2 x -- "$RLOCK" run --from a,b x -- sh -c 'echo $RLOCK_RESOURCE'
-  [[ $output == 'a b' ]]
-  run -0 rlock run --from a,b x -- "$RLOCK" run other -- sh -c 'echo $RLOCK_SLOT $RLOCK_RESOURCE'
-  [[ $output == '0 a' ]]
-  run -64 --separate-stderr rlock run --slots 2 x -- "$RLOCK" run --slots 2 --take 2 x -- true
-  [[ $stderr == *'holds fewer slots'* ]]
+  prints 'a b' rlock run --from a,b --take 2 x -- "$RLOCK" run --from a,b x -- sh -c 'echo $RLOCK_RESOURCE'
+  prints '0 a' rlock run --from a,b x -- "$RLOCK" run other -- sh -c 'echo $RLOCK_SLOT $RLOCK_RESOURCE'
+  tells 64 'holds fewer slots' rlock run --slots 2 x -- "$RLOCK" run --slots 2 --take 2 x -- true
 }
 
 @test "several names: the slots of each are on a line" {
   rlock acquire --slots 2 --lease 1m b
-  run -0 rlock run --slots 2 a b -- sh -c 'echo "$RLOCK_SLOT"'
-  [[ $output == $'0\n1' ]]
+  prints $'0\n1' rlock run --slots 2 a b -- sh -c 'echo "$RLOCK_SLOT"'
   rlock force-unlock --yes b
 }
 
 @test "another list of resources is refused while the pool is in use" {
-  job a --from a,b
-  has a '0|a'
+  gets a '0|a' --from a,b
   run -76 --separate-stderr rlock run --from b,a x -- true
   [[ $stderr == *'its resources are a,b, which --from must name in the same order while it is in use' ]]
-  run -76 --separate-stderr rlock run --from a,b,c x -- true
-  [[ $stderr == *'its resources are a,b, which'* ]]
-  touch end-a
-  ends a 0
-  run -0 rlock run --from b,a x -- sh -c 'echo $RLOCK_RESOURCE'
-  [[ $output == b ]]
+  tells 76 'its resources are a,b, which' rlock run --from a,b,c x -- true
+  end a
+  prints b rlock run --from b,a x -- sh -c 'echo $RLOCK_RESOURCE'
 }
 
 @test "a refused --from leaves a pool without names" {
-  job a --slots 3
-  has a '0|'
-  run -76 --separate-stderr rlock run -n --from a,b x -- true
-  [[ $stderr == *'it has 3 slots, not 2'* ]]
+  gets a '0|' --slots 3
+  tells 76 'it has 3 slots, not 2' rlock run -n --from a,b x -- true
   run -0 rlock status x
   [[ $output != *resource* ]]
-  run -0 rlock run -n --from x,y,z x -- sh -c 'echo $RLOCK_RESOURCE'
-  [[ $output == y ]]
+  prints y rlock run -n --from x,y,z x -- sh -c 'echo $RLOCK_RESOURCE'
 }
 
 @test "a waiter whose list of resources has become another one is told so" {
-  job a --slots 2 --take 2
-  has a '0 1|'
-  job b --slots 2
-  wait_until waiting 1
-  job c --from x,y
-  wait_until waiting 2
-  job d --from y,x
-  wait_until waiting 3
-  touch end-a
+  gets a '0 1|' --slots 2 --take 2
+  waits 1 b --slots 2
+  waits 2 c --from x,y
+  waits 3 d --from y,x
+  end a
   has b '0|'
   has c '1|y'
   ends d 76
@@ -296,32 +246,26 @@ PYTHON
 }
 
 @test "options that do not go together, and lists that are none, are refused" {
-  local words
   for words in '--from a,b --slots 2' '--take 2' '--slots 2 --take 3' '--from a,a' '--from a,,b' '--from ,' \
     '--from a --protocol set' '-s --from a,b' '--slots 2 --take 65'; do
-    # shellcheck disable=SC2086
     run -64 rlock run $words x -- true
   done
   run -64 rlock run --from a,b x y -- true
   run -64 rlock run --from 'a b' x -- true
-  run -64 --separate-stderr rlock run --from "$(seq -s , 1000)" x -- true
-  [[ $stderr == *'the list has 3892 bytes, more than 1024; give shorter names, or use --slots, '* ]]
+  tells 64 'the list has 3892 bytes, more than 1024; give shorter names, or use --slots, ' rlock run --from "$(seq -s , 1000)" x -- true
   run -64 --separate-stderr rlock run --url redis://a --url redis://b --url redis://c --from a,b x -- true
   [[ $stderr == *'with several servers you cannot use --slots or --from: majorities would let in more jobs'* ]]
 }
 
 @test "a request that is refused changes neither the number of slots nor their names" {
-  job a --from a,b,c,d
-  has a '0|a'
+  gets a '0|a' --from a,b,c,d
   run -76 rlock run -n --from x,y --resize x -- true
   run -0 rlock run -n --from a,b,c,d x -- true
 }
 
 @test "behind a bigger request: nobody is told that the lock never expires" {
-  job a --slots 4 --take 2
-  has a '0 1|'
-  job big --slots 4 --take 3
-  wait_until waiting 1
+  gets a '0 1|' --slots 4 --take 2
+  waits 1 big --slots 4 --take 3
   run -75 rlock run -n --slots 4 x -- true
   [[ $output != *'never expires'* ]]
 }

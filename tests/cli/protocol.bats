@@ -2,25 +2,14 @@
 # --protocol set: one lock for rlock and for programs that use SET key value NX PX.
 
 load ../lib/common
+load ../lib/server
 load ../lib/job
 
-setup_file() { redis_start srv; }
-setup() {
-  RLOCK_URL=$(redis_url srv)
-  export RLOCK_URL
-  cd "$BATS_TEST_TMPDIR" || return
-  waiters=()
-}
 teardown() {
-  local waiter
-  for waiter in "${waiters[@]}"; do
-    end_mine "$waiter"
-    wait_until gone "$waiter"
-  done
+  end_mine_wholly "${waiters[@]}"
   redis srv del k >/dev/null
   assert_clean srv
 }
-teardown_file() { redis_stop srv; }
 
 run_set() { rlock run --protocol set "$@"; }
 # foreign [MS]: another program takes it, like redis-py; fails if it is held.
@@ -47,7 +36,6 @@ all_done() {
 calls() { redis srv info commandstats | sed -n "s/^cmdstat_$1:calls=\([0-9]*\),.*/\1/p" | grep . || echo 0; }
 
 @test "the command runs under a string with a TTL and a token, which another program's SET NX finds" {
-  # shellcheck disable=SC2016 # for the sh of the command
   run -0 --keep-empty-lines run_set k -- sh -c '
     redis-cli -s "$srv_sock" set k other nx px 1000
     redis-cli -s "$srv_sock" get k
@@ -61,8 +49,7 @@ calls() { redis srv info commandstats | sed -n "s/^cmdstat_$1:calls=\([0-9]*\),.
 
 @test "held by another program: 75, and by which" {
   foreign
-  run -75 --separate-stderr run_set -n k -- touch started
-  assert_says 'k: not acquired: held by another program (1f0a-random)'
+  tells 75 'k: not acquired: held by another program (1f0a-random)' run_set -n k -- touch started
   run -75 --separate-stderr run_set -w 100ms k -- touch started
   [[ ! -e started && $(redis srv get k) == 1f0a-random ]]
   run -0 run_set -n -E 0 k -- touch started
@@ -71,7 +58,6 @@ calls() { redis srv info commandstats | sed -n "s/^cmdstat_$1:calls=\([0-9]*\),.
 
 @test "a waiter notices by itself that the string is deleted" {
   foreign
-  local before
   before=$(calls pttl)
   wait_in_line a
   let_go
@@ -95,7 +81,6 @@ calls() { redis srv info commandstats | sed -n "s/^cmdstat_$1:calls=\([0-9]*\),.
 asked_at() { sed -nE 's/^([0-9]+)\.([0-9]{3})[0-9]* \[0 [^l][^]]*\] "PTTL".*/\1\2/p' "$1"; }
 
 @test "the first waiter asks less and less often, at least every 200 ms; the others do not ask" {
-  local watcher i asked
   foreign
   redis-cli -s "$srv_sock" monitor >monitor 3>&- &
   watcher=$!
@@ -123,7 +108,6 @@ asked_at() { sed -nE 's/^([0-9]+)\.([0-9]{3})[0-9]* \[0 [^l][^]]*\] "PTTL".*/\1\
 
 @test "first come, first served among rlock's waiters, with priorities" {
   foreign
-  local id
   for id in a b c; do wait_in_line $id; done
   wait_in_line d --priority 5
   let_go
@@ -132,7 +116,6 @@ asked_at() { sed -nE 's/^([0-9]+)\.([0-9]{3})[0-9]* \[0 [^l][^]]*\] "PTTL".*/\1\
 }
 
 @test "a program that asks often gets its turn between rlock's jobs" {
-  local owner n
   owner=$(rlock acquire --protocol set k --lease 10m)
   for n in 1 2 3 4 5 6; do wait_in_line $n; done
   # It asks about every 20 ms, and records how many were served.
@@ -160,9 +143,7 @@ asked_at() { sed -nE 's/^([0-9]+)\.([0-9]{3})[0-9]* \[0 [^l][^]]*\] "PTTL".*/\1\
 }
 
 @test "a string that is deleted, replaced, or changed to another type during a job is a loss: 74" {
-  local how
   for how in 'del k' 'set k other px 600000' 'lpush k 1'; do
-    # shellcheck disable=SC2016 # for the sh of the command
     run -74 --separate-stderr run_set --lease 5s k -- sh -c '
       [ "$*" != "lpush k 1" ] || redis-cli -s "$srv_sock" del k
       redis-cli -s "$srv_sock" "$@"
@@ -188,13 +169,11 @@ asked_at() { sed -nE 's/^([0-9]+)\.([0-9]{3})[0-9]* \[0 [^l][^]]*\] "PTTL".*/\1\
   run -0 run_set --min-hold 10m k -- true
   (($(redis srv pttl k) > 500000))
   run -1 foreign
-  run -0 rlock status k
-  assert_says '--min-hold keeps the lock'
+  tells 0 '--min-hold keeps the lock' rlock status k
   rlock force-unlock --yes k
 }
 
 @test "acquire, renew and release need no option if the owner is known" {
-  local owner
   owner=$(rlock acquire --protocol set k --lease 5s)
   [[ $(redis srv get k) == "$owner" ]]
   rlock renew k --owner "$owner" --lease 10m
@@ -211,13 +190,11 @@ asked_at() { sed -nE 's/^([0-9]+)\.([0-9]{3})[0-9]* \[0 [^l][^]]*\] "PTTL".*/\1\
 }
 
 @test "a keeper renews it and releases it" {
-  local owner
   sleep 600 3>&- &
   local pid=$!
   waiters+=($pid)
   owner=$(rlock acquire --protocol set k --lease 5s --for-pid $pid)
   renewed() { [[ $(calls pexpire) -gt $before ]]; }
-  local before
   before=$(calls pexpire)
   wait_until renewed
   [[ $(redis srv get k) == "$owner" ]]
@@ -232,76 +209,55 @@ asked_at() { sed -nE 's/^([0-9]+)\.([0-9]{3})[0-9]* \[0 [^l][^]]*\] "PTTL".*/\1\
   run -75 run_set -n a k z -- touch started
   [[ ! -e started && $(redis srv exists a z) == 0 ]]
   let_go
-  run -0 run_set a k -- redis-cli -s "$srv_sock" exists a k
-  [[ $output == 2 ]]
+  prints 2 run_set a k -- redis-cli -s "$srv_sock" exists a k
 }
 
 @test "variable, configuration file, profile; the command line takes precedence" {
-  RLOCK_PROTOCOL=set run -0 rlock run k -- redis-cli -s "$srv_sock" type k
-  [[ $output == string ]]
+  RLOCK_PROTOCOL=set prints string rlock run k -- redis-cli -s "$srv_sock" type k
   echo 'protocol = "set"' >c.toml
-  run -0 rlock --config c.toml run k -- redis-cli -s "$srv_sock" type k
-  [[ $output == string ]]
-  run -0 rlock --config c.toml run --protocol redisson k -- redis-cli -s "$srv_sock" type k
-  [[ $output == hash ]]
+  prints string rlock --config c.toml run k -- redis-cli -s "$srv_sock" type k
+  prints hash rlock --config c.toml run --protocol redisson k -- redis-cli -s "$srv_sock" type k
   printf '[profile.py]\nprotocol = "set"\n' >c.toml
-  run -0 rlock --config c.toml --profile py run k -- redis-cli -s "$srv_sock" type k
-  [[ $output == string ]]
-  run -0 rlock --config c.toml run k -- redis-cli -s "$srv_sock" type k
-  [[ $output == hash ]]
+  prints string rlock --config c.toml --profile py run k -- redis-cli -s "$srv_sock" type k
+  prints hash rlock --config c.toml run k -- redis-cli -s "$srv_sock" type k
 }
 
 @test "--shared, --exclusive and --slots contradict it: 64; an unknown protocol, too" {
-  local option
   for option in -s -x '--slots 2'; do
-    # shellcheck disable=SC2086 # words
-    run -64 --separate-stderr run_set $option k -- touch started
-    assert_says '--protocol set: its locks have one holder at a time'
-    # shellcheck disable=SC2086 # words
+    tells 64 '--protocol set: its locks have one holder at a time' run_set $option k -- touch started
     RLOCK_PROTOCOL=set run -64 --separate-stderr rlock acquire --lease 5s $option k
-    # shellcheck disable=SC2086 # words
     RLOCK_PROTOCOL=set run -0 --separate-stderr rlock run --protocol redisson $option k -- true
     redis srv del k '{k}:timeout' 'rlock:holder:{k}'
   done
-  run -64 --separate-stderr rlock run --protocol redlock k -- touch started
-  assert_says "'redlock' is neither redisson nor set"
+  tells 64 "'redlock' is neither redisson nor set" rlock run --protocol redlock k -- touch started
   RLOCK_PROTOCOL=redlock run -78 --separate-stderr rlock run k -- touch started
   [[ ! -e started ]]
 }
 
 @test "a Redisson lock is named: 76, with the option" {
-  local kind
   for kind in '' -s '--slots 2'; do
-    # shellcheck disable=SC2086 # words
     rlock acquire --lease 10m $kind k >owner
-    run -76 --separate-stderr run_set k -- touch started
-    assert_says ', held '
+    tells 76 ', held ' run_set k -- touch started
     assert_says "it is a Redisson lock: use --protocol redisson"
     rlock release k --owner "$(cat owner)"
     redis srv del k '{k}:timeout' 'rlock:holder:{k}'
   done
   redis srv hset k theme dark
-  run -76 --separate-stderr run_set k -- touch started
-  assert_says "k: in use, but not as a lock: a hash that never expires, perhaps an application's data"
+  tells 76 "k: in use, but not as a lock: a hash that never expires, perhaps an application's data" run_set k -- touch started
   [[ ! -e started && $(redis srv hgetall k) == $'theme\ndark' ]]
 }
 
 @test "without the option, a string with a TTL is named: 76, with the option, which is not suggested without a TTL" {
   foreign
-  run -76 --separate-stderr rlock run k -- touch started
-  assert_says 'a string that expires in '
+  tells 76 'a string that expires in ' rlock run k -- touch started
   assert_says 'use --protocol set if it is such a lock'
   redis srv persist k
-  run -76 --separate-stderr rlock run k -- touch started
-  assert_says 'a string that never expires'
+  tells 76 'a string that never expires' rlock run k -- touch started
   [[ $stderr != *--protocol* ]]
   redis srv del k
-  local owner
   owner=$(rlock acquire --protocol set --reason 'release 1.4' --lease 10m k)
   for option in '' -s '--slots 2'; do
-    # shellcheck disable=SC2086 # words
-    run -76 --separate-stderr rlock run $option k -- touch started
-    assert_says 'a string lock, held by '
+    tells 76 'a string lock, held by ' rlock run $option k -- touch started
     assert_says "reason 'release 1.4'; use --protocol set"
   done
   [[ ! -e started && $(redis srv get k) == "$owner" ]]
@@ -312,10 +268,8 @@ asked_at() { sed -nE 's/^([0-9]+)\.([0-9]{3})[0-9]* \[0 [^l][^]]*\] "PTTL".*/\1\
   redis srv set k 1f0a-random
   run -76 --separate-stderr run_set k -- touch started
   assert_says 'k: held by another program (1f0a-random), and never expires: its program may have died; wait for it with --wait DUR'
-  run -75 --separate-stderr run_set -n k -- touch started
-  assert_says 'never expires'
-  run -75 --separate-stderr run_set -w 300ms k -- touch started
-  assert_says 'never expires'
+  tells 75 'never expires' run_set -n k -- touch started
+  tells 75 'never expires' run_set -w 300ms k -- touch started
   [[ ! -e started ]]
   wait_in_line a -w 10m
   let_go
@@ -339,11 +293,9 @@ asked_at() { sed -nE 's/^([0-9]+)\.([0-9]{3})[0-9]* \[0 [^l][^]]*\] "PTTL".*/\1\
 @test "a value of a megabyte with control characters is neither shown nor sent whole" {
   python3 -c 'import sys; sys.stdout.write("\x1b[31mx" * 200000)' | redis srv -x set k
   redis srv pexpire k 600000
-  local before command
   before=$(redis srv info stats | sed -n 's/^total_net_output_bytes:\([0-9]*\).*/\1/p')
   for command in 'run --protocol set -n k -- touch started' 'run -n k -- touch started' 'status k' 'status --json k' 'status k free' \
     'release k --owner a:1'; do
-    # shellcheck disable=SC2086 # words
     run --separate-stderr rlock $command
     [[ ${#output} -lt 5000 && ${#stderr} -lt 1000 && $output$stderr != *$'\x1b'* ]]
   done
@@ -364,13 +316,11 @@ import json, sys
 k, = json.loads(sys.argv[1])
 assert k["kind"] == "string lock" and k["state"] == "held" and k["owner"] == "1f0a-random", k
 assert k["taken_by_rlock"] is False and 500000 < k["expires_in_ms"] <= 600000, k' "$output"
-  run -0 rlock status
-  assert_says 'no locks are held through rlock'
+  tells 0 'no locks are held through rlock' rlock status
   let_go
   run -0 run_set --reason why k -- "$RLOCK" status k
   [[ $output == *'kind      string lock'*'holder    '*' pid '*'reason    why'* && $output != *'another program'* ]]
-  run -0 run_set k -- "$RLOCK" status --names
-  [[ $output == k ]]
+  prints k run_set k -- "$RLOCK" status --names
   # Ours was lost, and another program has it, so it is not listed because of what we left behind.
   redis srv hset 'rlock:holder:{k}' owner gone:1
   redis srv pexpire 'rlock:holder:{k}' 600000
@@ -391,8 +341,7 @@ assert k["taken_by_rlock"] is False and 500000 < k["expires_in_ms"] <= 600000, k
 
 @test "force-unlock: a foreign string needs the option; ours does not, and the job is stopped" {
   foreign
-  run -76 --separate-stderr rlock force-unlock --yes k
-  assert_says 'if it is a lock, give --protocol set'
+  tells 76 'if it is a lock, give --protocol set' rlock force-unlock --yes k
   [[ $(redis srv get k) == 1f0a-random ]]
   run -0 rlock force-unlock --yes --protocol set k
   [[ $(redis srv exists k) == 0 ]]
@@ -406,21 +355,19 @@ assert k["taken_by_rlock"] is False and 500000 < k["expires_in_ms"] <= 600000, k
   heard() { [[ $(listeners_on srv 'rlock:control:{k}') == 1 ]]; }
   wait_until heard
   rlock force-unlock --yes k
-  job_status
-  [[ $status == 74 && $(redis srv exists k) == 0 ]]
+  job_status 74
+  [[ $(redis srv exists k) == 0 ]]
 }
 
 @test "--supersede asks an rlock holder to stop; another program cannot be asked" {
   foreign
-  run -75 --separate-stderr run_set --supersede -w 600ms k -- touch started
-  assert_says 'it cannot be asked to stop'
+  tells 75 'it cannot be asked to stop' run_set --supersede -w 600ms k -- touch started
   let_go
   job_start --protocol set k -- sleep 60
   heard() { [[ $(listeners_on srv 'rlock:control:{k}') == 1 ]]; }
   wait_until heard
   run -0 --separate-stderr run_set --supersede k -- true
-  job_status
-  [[ $status == 74 ]]
+  job_status 74
 }
 
 @test "-v and messages name the holder that is waited for" {
@@ -443,20 +390,17 @@ symfony_takes() {
 @test "symfony: the sorted set of a writer or of readers is a lock that another program holds" {
   local members token=Wq3nZ0xkV5yTtM8J1cLr7aBfEoHsGdUu+iPp/9KyXl4=
   for members in "$token __write__" "$token ${token/W/V}"; do
-    # shellcheck disable=SC2086 # a list of words
     symfony_takes $members
     local before
     before=$(redis srv zrange k 0 -1 withscores)
-    run -75 --separate-stderr run_set -n k -- true
-    assert_says 'held by another program'
+    tells 75 'held by another program' run_set -n k -- true
     run -0 rlock status k
     assert_says 'string lock'
     [[ $output == *'another program'* ]]
     run -76 rlock release k --owner 1b9d6bcd-bbfd-4b2d-9b5d-ab8dfbbd4bed:1
     # A release of one of several readers would take the lock from the others.
     run -76 rlock release k --owner "$(redis srv zrange k 0 0)"
-    run -76 --separate-stderr rlock run -n k -- true
-    assert_says 'perhaps a lock of Symfony'
+    tells 76 'perhaps a lock of Symfony' rlock run -n k -- true
     assert_says 'use --protocol set'
     run -76 rlock force-unlock -y k
     [[ $(redis srv zrange k 0 -1 withscores) == "$before" && ! -e log ]]
@@ -469,14 +413,12 @@ symfony_takes() {
 }
 
 @test "symfony: other sorted sets are data: 76, and they stay as they are" {
-  local member x42
   x42=$(printf 'x%.0s' {1..42})
   for member in alice __write__ "${x42}xx" "$x42-=" "${x42}xx="; do
     symfony_takes "$member"
     run -76 run_set -n k -- true
     run -76 rlock force-unlock -y --protocol set k
-    run -0 rlock status k
-    assert_says 'not a lock'
+    tells 0 'not a lock' rlock status k
     redis srv del k
   done
   # Symfony's always expire.

@@ -1,21 +1,13 @@
 # Waiting in order, and the options that change it.
 
 load ../lib/common
+load ../lib/server
 load ../lib/job
 
-setup_file() { redis_start srv; }
-setup() {
-  RLOCK_URL=$(redis_url srv)
-  export RLOCK_URL
-  cd "$BATS_TEST_TMPDIR" || return
-  waiters=()
-}
 teardown() {
-  local waiter
   end_mine_wholly "${waiters[@]}"
   assert_clean srv
 }
-teardown_file() { redis_stop srv; }
 
 waiting() { [[ $(redis srv zcard 'rlock:queue:{x}') == "$1" ]]; }
 # hold [OPTION ...]: another owner has the lock; sets $owner. let_go releases it.
@@ -38,7 +30,6 @@ order() { [[ $(xargs <log) == "$1" ]]; }
 
 @test "first come, first served" {
   hold
-  local id
   for id in a b c d e; do wait_in_line $id; done
   let_go
   all_done
@@ -57,7 +48,6 @@ order() { [[ $(xargs <log) == "$1" ]]; }
 }
 
 @test "a hand-off takes two commands, plus one of the next waiter, regardless of how many wait" {
-  local count commands
   for count in 3 30; do
     hold
     : >log
@@ -88,7 +78,6 @@ order() { [[ $(xargs <log) == "$1" ]]; }
   hold
   wait_in_line a
   wait_in_line b
-  local dead id before after
   dead=$(redis srv zrange 'rlock:queue:{x}' 0 -1)
   "$RLOCK" run x -- sh -c 'echo "$RLOCK_TOKEN" >token' 2>err-c 3>&- &
   waiters+=($!)
@@ -127,7 +116,6 @@ order() { [[ $(xargs <log) == "$1" ]]; }
   wait_in_line b
   kill_guards
   # Nobody renews it any longer. A token is the server's time at the grant.
-  local before left after
   before=$(server_us srv)
   left=$(($(redis srv pttl x) * 1000))
   after=$(server_us srv)
@@ -139,7 +127,6 @@ order() { [[ $(xargs <log) == "$1" ]]; }
 }
 
 @test "seven waiters are killed just before the holder's lease ends: the eighth has the lock some seconds later" {
-  local waiter before left
   rlock acquire x --lease 20s
   for waiter in 1 2 3 4 5 6 7; do
     "$RLOCK" run -q x -- touch ran 3>&- &
@@ -162,7 +149,6 @@ order() { [[ $(xargs <log) == "$1" ]]; }
 
 @test "connections are cut during the wait: the order stays" {
   hold
-  local id
   for id in a b c; do wait_in_line $id; done
   redis srv client kill type pubsub
   redis srv client kill type normal >/dev/null 2>&1 || true
@@ -184,7 +170,6 @@ order() { [[ $(xargs <log) == "$1" ]]; }
   export RLOCK_URL
   RLOCK_URL=$(redis_url aof)
   owner=$(rlock acquire x --lease 10m)
-  local id
   aof_waiting() { [[ $(redis aof zcard 'rlock:queue:{x}') == "$1" ]]; }
   for id in a b c; do
     "$RLOCK" run x -- sh -c "echo $id >>log" 2>"err-$id" 3>&- &
@@ -192,8 +177,7 @@ order() { [[ $(xargs <log) == "$1" ]]; }
     wait_until aof_waiting $((${#waiters[@]}))
   done
   redis_kill9 aof
-  began=$(now_ms)
-  wait_until past 700 # they have noticed
+  let_pass 700 # they have noticed
   redis_start aof --appendonly yes --appendfsync always
   all_listen() {
     local waiter
@@ -211,7 +195,6 @@ order() { [[ $(xargs <log) == "$1" ]]; }
 
 @test "the queue is lost: the waiters keep their places" {
   hold
-  local id
   for id in a b c; do wait_in_line $id; done
   redis srv del 'rlock:queue:{x}' 'rlock:waiters:{x}'
   # Each is back when it looks, which it does when its connection is cut.
@@ -248,11 +231,9 @@ order() { [[ $(xargs <log) == "$1" ]]; }
 
 @test "--max-queue: busy at once if the queue is full" {
   hold
-  run -75 --separate-stderr rlock run --max-queue 0 x -- true
-  assert_says '0 are already waiting'
+  tells 75 '0 are already waiting' rlock run --max-queue 0 x -- true
   wait_in_line a --max-queue 1
-  run -75 --separate-stderr rlock run --max-queue 1 x -- true
-  assert_says '1 are already waiting, which is the limit of --max-queue'
+  tells 75 '1 are already waiting, which is the limit of --max-queue' rlock run --max-queue 1 x -- true
   run -0 --separate-stderr rlock run --max-queue 1 -E 0 x -- false
   [[ -z $(grep 'not acquired' <<<"$stderr") ]]
   let_go
@@ -304,8 +285,7 @@ channels() { [[ $(redis srv client list | grep " name=rlock" | grep -o " s*sub=[
   wait_until test -s log
   run -0 --separate-stderr rlock run --supersede x -- sh -c 'echo ran >>log'
   order 'up stopped ran'
-  job_status
-  [[ $status == 74 ]]
+  job_status 74
   assert_says 'asked to give up the lock by'
   assert_says -- --supersede
 }
@@ -338,7 +318,6 @@ assert all(w["pid"] > 0 and w["waiting_for_ms"] >= 0 for w in lock["queue"]), lo
 
 @test "a log gets one line, with the place, instead of one for each change" {
   hold
-  local id
   for id in a b c; do wait_in_line $id; done
   wait_until grep -q 'waiting for x: held by .* (rlock acquire), you are 3rd' err-c
   let_go
@@ -347,15 +326,11 @@ assert all(w["pid"] > 0 and w["waiting_for_ms"] >= 0 for w in lock["queue"]), lo
 }
 
 @test "bad input" {
-  local value
   for value in -1 x '' 1.5 99999999; do
-    run -64 --separate-stderr rlock run "--max-queue=$value" x -- true
-    assert_says -- --max-queue
+    tells 64 --max-queue rlock run "--max-queue=$value" x -- true
   done
   for value in 1001 -1001 x ''; do
-    run -64 --separate-stderr rlock run "--priority=$value" x -- true
-    assert_says -- --priority
+    tells 64 --priority rlock run "--priority=$value" x -- true
   done
-  run -64 --separate-stderr rlock run --supersede -n x -- true
-  assert_says '--supersede waits'
+  tells 64 '--supersede waits' rlock run --supersede -n x -- true
 }
