@@ -51,7 +51,6 @@ calls() { redis "$1" info commandstats | awk -F'[=,]' '/^cmdstat_eval(sha)?:/ { 
   wait_until renewed
   job_status
   redis_thaw c2
-  show
   [[ $status == 74 ]]
 }
 
@@ -156,9 +155,7 @@ over_tls() {
   cluster_move "$(cluster_slot "$name")" c3 c2
   wait_until eval '[[ $(redis c2 pubsub shardchannels) == *"rlock:grant:{$name}"* ]]'
   touch go
-  job_status
-  show
-  [[ $status == 0 ]]
+  job_status 0
   wait "$second"
   [[ $(paste -sd' ' order) == 'first second' ]]
   all_clean
@@ -178,9 +175,7 @@ over_tls() {
   cluster_move "$(cluster_slot "$name")" c3 c4
   wait_until eval '(($(calls c4) > 0))' # it is renewed there
   touch go
-  job_status
-  show
-  [[ $status == 0 ]]
+  job_status 0
   run -0 --separate-stderr rlock run -n "$name" -- echo mine
   [[ $output == mine && -z $stderr ]]
 }
@@ -208,9 +203,7 @@ over_tls() {
   held_on c2 "$name"
   wait_until eval '[[ $(redis c2 pubsub shardchannels) == *"rlock:grant:{$name}"* ]]'
   touch go
-  job_status
-  show
-  [[ $status == 0 ]]
+  job_status 0
   wait "$second"
   [[ $(paste -sd' ' order) == 'first second' ]]
   all_clean
@@ -250,9 +243,7 @@ over_tls() {
   renewed() { (($(redis c2r1 pttl "$name") > left)); }
   wait_until renewed
   touch go
-  job_status
-  show
-  [[ $status == 0 ]]
+  job_status 0
   wait "$second"
   [[ $(paste -sd' ' order) == 'first second' ]]
 }
@@ -305,8 +296,8 @@ over_tls() {
   waits_in_3() { [[ $(redis c1 -n 3 zcard 'rlock:queue:{x}') == 1 ]]; }
   wait_until waits_in_3
   RLOCK_URL=$(cluster_url)/3 rlock release x --owner "$id"
-  job_status
-  [[ $status == 0 && $output == mine ]]
+  job_status 0
+  [[ $output == mine ]]
   run -78 rlock status --url "$(cluster_url)/4"
 }
 

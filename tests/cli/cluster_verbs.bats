@@ -86,9 +86,8 @@ calls() { redis "$1" info commandstats | awk -F'[=,]' '/^cmdstat_eval(sha)?:/ { 
   local left=3500
   wait_until renewed
   touch go
-  job_status
-  show
-  [[ $status == 3 && -z $stderr ]]
+  job_status 3
+  [[ -z $stderr ]]
   all_clean
 }
 
@@ -106,8 +105,7 @@ channels() { redis "$1" pubsub channels && redis "$1" pubsub shardchannels; }
   job_parts # it is the first one, and ready
   redis c3 config resetstat
   rlock release "$name" --owner "$id"
-  job_status
-  [[ $status == 0 ]]
+  job_status 0
   [[ $(calls c3) == 3 ]]
   all_clean
 }
@@ -119,8 +117,7 @@ channels() { redis "$1" pubsub channels && redis "$1" pubsub shardchannels; }
     asked() { timeout 20 "$RLOCK" force-unlock --yes "$1"; }
     wait_until eval '[[ $(channels c1; channels c2; channels c3) == *"rlock:control:{$name}"* ]]'
     run -0 asked "$name"
-    job_status
-    [[ $status == 74 ]]
+    job_status 74
   done
   all_clean
 }
@@ -130,7 +127,6 @@ channels() { redis "$1" pubsub channels && redis "$1" pubsub shardchannels; }
   for node in c1 c2 c3; do redis "$node" acl setuser worker reset on '>secret-one' '~*' '&*' +@all >/dev/null; done
   name=$(cluster_name c3)
   run -0 --separate-stderr rlock run --url "${RLOCK_URL/:\/\//:\/\/worker@}" --password-command 'sleep 2; echo secret-one' "$name" -- echo ran
-  show
   [[ $output == ran && -z $stderr ]]
   all_clean
 }

@@ -22,10 +22,7 @@ lease_of() {
 # wrong FILE TEXT: the file is refused with TEXT and its own name, and nothing runs.
 wrong() {
   run -78 --separate-stderr rlock run --config "$1" x -- touch ran
-  [[ $stderr == "rlock: "*"$1"*"$2"* && -z $output && ! -e ran ]] || {
-    show
-    return 1
-  }
+  [[ $stderr == "rlock: "*"$1"*"$2"* && -z $output && ! -e ran ]]
 }
 
 own_etc() { unshare -m true 2>/dev/null || skip 'only root can give a job an /etc of its own'; }
@@ -465,13 +462,13 @@ own_network() {
     done
   }
   both_run
-  [[ $stderr == "$warning" && ${#stderr_lines[@]} == 1 ]] || { show && return 1; }
+  [[ $stderr == "$warning" && ${#stderr_lines[@]} == 1 ]]
   run --separate-stderr on_own_host "${places[@]}" "$RLOCK" acquire job --lease 5s
-  [[ $status == 0 && $stderr == "$warning" ]] || { show && return 1; }
+  [[ $status == 0 && $stderr == "$warning" ]]
   both_run -q # prints errors only
-  [[ -z $stderr ]] || { show && return 1; }
+  [[ -z $stderr ]]
   both_run --log-format json
-  [[ $stderr == '{"'*'"level":"warning"'*'no server was given'* && ${#stderr_lines[@]} == 1 ]] || { show && return 1; }
+  [[ $stderr == '{"'*'"level":"warning"'*'no server was given'* && ${#stderr_lines[@]} == 1 ]]
 }
 
 @test "naming 127.0.0.1 in one of the three places ends the warning; a nested run does not warn" {
@@ -480,7 +477,7 @@ own_network() {
   local places=(env -i PATH="$PATH" HOME="$PWD/home" RLOCK="$RLOCK")
   quiet() {
     run --separate-stderr on_own_host "$@"
-    [[ $status == 0 && -z $stderr ]] || { show && return 1; }
+    [[ $status == 0 && -z $stderr ]]
   }
   quiet "${places[@]}" "$RLOCK" run --url redis://127.0.0.1 job -- true
   quiet "${places[@]}" "$RLOCK" acquire --url redis://127.0.0.1 job --lease 5s
@@ -490,7 +487,7 @@ own_network() {
   quiet "${places[@]}" "$RLOCK" run job -- true
   rm home/.config/rlock/rlock.toml
   run --separate-stderr on_own_host "${places[@]}" "$RLOCK" run job -- sh -c '"$RLOCK" run inner -- true && "$RLOCK" run job -- true'
-  [[ $status == 0 && ${#stderr_lines[@]} == 1 ]] || { show && return 1; }
+  [[ $status == 0 && ${#stderr_lines[@]} == 1 ]]
   # Looking at a lock cannot make two jobs run.
   quiet "${places[@]}" "$RLOCK" status job
   quiet "${places[@]}" "$RLOCK" doctor --acl

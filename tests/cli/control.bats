@@ -31,9 +31,7 @@ start_tree() {
   [[ $(redis srv exists job) == 0 ]]
   assert_says 'job: the holder has been asked to stop'
   assert_says 'job: released'
-  job_status
-  show
-  [[ $status == 74 ]]
+  job_status 74
   assert_says "asked to give up the lock by $(id -un)@$(hostname) (rlock force-unlock)"
 }
 
@@ -45,8 +43,7 @@ start_tree() {
     [[ $(redis srv exists job) == 1 ]] || all_gone "$pids"
   done
   wait "$forcing"
-  job_status
-  [[ $status == 74 ]]
+  job_status 74
 }
 
 @test "a holder that takes longer than --wait: 75, and it keeps the lock" {
@@ -55,17 +52,14 @@ start_tree() {
   run -75 --separate-stderr rlock force-unlock --yes --wait 500ms job
   assert_says 'still held after 500ms; to take it away at once'
   [[ $(redis srv exists job) == 1 ]]
-  job_status
-  [[ $status == 74 ]]
+  job_status 74
 }
 
 @test "--now deletes the lock at once; the next renewal tells the job" {
   start_tree --lease 6s -k 200ms
   run -0 --separate-stderr rlock force-unlock --yes --now job
   [[ $(redis srv exists job) == 0 ]]
-  job_status
-  show
-  [[ $status == 74 ]]
+  job_status 74
   assert_says ' (rlock force-unlock) has taken it away'
 }
 
@@ -121,16 +115,15 @@ print(next(one["owner"] for one in json.load(sys.stdin)[0]["holders"] if one["pi
   head -c 100000 /dev/zero | tr '\0' x | publish_on srv 'rlock:control:{job}'
   listeners 1
   touch go
-  job_status
-  [[ $status == 4 ]]
+  job_status 4
 }
 
 @test "the text of the message is escaped" {
   job_start job -- sleep 1000
   wait_until listeners 1
   publish_on srv 'rlock:control:{job}' "$(redis srv hkeys job)"$'\n\e[31mevil\nrlock: fake'
-  job_status
-  [[ $status == 74 && $stderr != *$'\e'* && $(wc -l <<<"$stderr") == 1 ]]
+  job_status 74
+  [[ $stderr != *$'\e'* && $(wc -l <<<"$stderr") == 1 ]]
   assert_says evil
 }
 
@@ -140,8 +133,7 @@ print(next(one["owner"] for one in json.load(sys.stdin)[0]["holders"] if one["pi
   redis srv client kill type pubsub
   wait_until listeners 1
   run -0 rlock force-unlock --yes job
-  job_status
-  [[ $status == 74 ]]
+  job_status 74
 }
 
 @test "without the right to the channel a job runs, and force-unlock says what is missing" {
@@ -155,9 +147,7 @@ print(next(one["owner"] for one in json.load(sys.stdin)[0]["holders"] if one["pi
   assert_says channel
   held
   touch go
-  job_status
-  show
-  [[ $status == 4 ]]
+  job_status 4
 }
 
 @test "without the right to the release channel a waiter says so, and gets the lock" {

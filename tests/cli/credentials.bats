@@ -82,8 +82,7 @@ agent_parts() {
   set_password second
   wait_until said 'renewed again'
   touch end
-  job_status
-  [[ $status == 0 ]]
+  job_status 0
 }
 
 @test "a password command that is slower than one attempt to renew serves the next attempt" {
@@ -93,8 +92,7 @@ agent_parts() {
   wait_until said 'did not end in time'
   wait_until said 'renewed again'
   touch end
-  job_status
-  [[ $status == 0 ]]
+  job_status 0
 }
 
 @test "if the server no longer accepts a connection's password, the connection is replaced" {
@@ -105,7 +103,6 @@ agent_parts() {
   port=$(cat port)
   RLOCK_PASSWORD=x run -0 --separate-stderr rlock run --url "redis://127.0.0.1:$port" job -- echo ran
   kill "$odd"
-  show
   [[ $output == ran && -z $stderr ]]
 }
 
@@ -120,9 +117,8 @@ agent_parts() {
   set_password second
   wait_until listening
   rlock --url "$ADMIN" release job --owner "$owner"
-  job_status
-  show
-  [[ $status == 0 && $output == ran && $stderr != *'not in the queue'* ]]
+  job_status 0
+  [[ $output == ran && $stderr != *'not in the queue'* ]]
 }
 
 # no_password WHY OPTION...: rlock ends with this message and starts nothing.
@@ -130,7 +126,6 @@ no_password() {
   local why=$1
   shift
   run -78 --separate-stderr rlock run "$@" job -- touch ran
-  show
   [[ $stderr == *"password command: "*"$why"* && -z $output && ! -e ran ]]
   not held job
 }
@@ -154,8 +149,8 @@ no_password() {
   job_start --server-timeout 1m --password-command "touch begun; sh -c \"sleep 1000; $COMMAND\"" job -- touch ran
   wait_until test -e begun
   kill -TERM "$frontend"
-  job_status
-  [[ $status == 143 && ! -e ran ]]
+  job_status 143
+  [[ ! -e ran ]]
   nothing_left
 }
 
@@ -226,7 +221,6 @@ end_of_roots() {
   export OTHER=of-ours RLOCK_PASSWORD=secret-one REDISCLI_AUTH=secret-two
   local text='cat; pwd >&2; env >seen; ps -o pgid= -p $$ >group; echo first'
   run -0 --separate-stderr rlock run --password-command "$text" job -- echo ran
-  show
   [[ $output == ran && $stderr == "$PWD" ]]
   grep -qx 'OTHER=of-ours' seen
   not grep -F secret- seen
@@ -310,7 +304,6 @@ connected() { redis srv client list | grep -q 'cmd=evalsha user=worker'; }
 @test "nested: the inner rlock runs the same command, regardless of other settings" {
   RLOCK_PASSWORD_FILE=$PWD/none run -0 --separate-stderr rlock run --password-command "$COMMAND" job -- \
     sh -c 'cd / && "$RLOCK" run -n job -- echo in'
-  show
   [[ $output == in && -z $stderr ]]
 }
 
@@ -323,8 +316,7 @@ connected() { redis srv client list | grep -q 'cmd=evalsha user=worker'; }
   cut_connections
   wait_until renewed job.err 3
   touch end
-  job_status
-  [[ $status == 0 ]]
+  job_status 0
 }
 
 @test "a job with a password command is ended as usual: its tree, its lock, its agent" {
@@ -342,8 +334,7 @@ connected() { redis srv client list | grep -q 'cmd=evalsha user=worker'; }
   wait_until lines_in pids 3
   agent_parts
   kill -KILL "$monitor"
-  job_status
-  [[ $status == 74 ]]
+  job_status 74
   all_gone pids
   gone "$agent"
   redis srv del job 'rlock:holder:{job}' >/dev/null
@@ -364,9 +355,7 @@ connected() { redis srv client list | grep -q 'cmd=evalsha user=worker'; }
     wait_until renewed job.err $(($(renewals job.err) + 2))
   done
   touch end
-  job_status
-  show
-  [[ $status == 7 ]]
+  job_status 7
   gone "$agent"
 }
 another_agent() {
@@ -379,8 +368,7 @@ another_agent() {
   wait_until lines_in pids 3
   agent_parts
   kill -KILL "$agent" "$monitor"
-  job_status
-  [[ $status == 74 ]]
+  job_status 74
   all_gone pids
   redis srv del job 'rlock:holder:{job}' >/dev/null
 }
@@ -392,8 +380,8 @@ another_agent() {
   kill -KILL "$agent"
   wait_until gone "$agent"
   touch end
-  job_status
-  [[ $status == 7 && -z $stderr ]]
+  job_status 7
+  [[ -z $stderr ]]
 }
 
 @test "guards that were forked ahead of the lock have an agent, too" {
@@ -407,12 +395,10 @@ another_agent() {
   new_password second
   set_password second
   cut_connections
-  began=$(now_ms)
-  wait_until past 5500
+  let_pass 5500
   held job
   touch end
-  job_status
-  [[ $status == 0 ]]
+  job_status 0
 }
 
 @test "a keeper runs the command after its variables are gone" {
@@ -423,8 +409,7 @@ another_agent() {
   new_password second
   set_password second
   cut_connections
-  began=$(now_ms)
-  wait_until past 6000
+  let_pass 6000
   [[ $(redis srv hgetall job) == "$owner"$'\n1' ]]
   kill "$process"
   wait_until not held job

@@ -59,7 +59,6 @@ grant() { # shellcheck disable=SC2046 # words of a command
   export RLOCK_URL=local:$BATS_TEST_TMPDIR/private
   run --separate-stderr rlock doctor
   rlock local stop
-  show
   [[ $status == 0 ]]
 }
 

@@ -26,7 +26,6 @@ left_alone() {
     # shellcheck disable=SC2086 # words
     run -76 --separate-stderr rlock $command
     [[ -z $output && $stderr == *"$1"* && $stderr != *--slots* && $stderr != *--resize* && $stderr != *--java* ]] || {
-      show
       echo "rlock $command"
       return 1
     }

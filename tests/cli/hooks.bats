@@ -69,16 +69,15 @@ lose() { redis srv del a 'rlock:holder:{a}'; }
   until gone "$hook"; do
     held || gone "$hook"
   done
-  job_status
-  [[ $status == 0 ]]
+  job_status 0
 }
 
 @test "on-release runs after a signal to rlock, too" {
   job_start --on-release 'echo "$RLOCK_EXIT_STATUS" >release' a -- sleep 100
   job_parts
   kill -TERM "$frontend"
-  job_status
-  [[ $status == 143 && $(<release) == 143 ]]
+  job_status 143
+  [[ $(<release) == 143 ]]
 }
 
 @test "on-lost runs after the lock was lost and the command was stopped; on-release does not" {
@@ -89,9 +88,8 @@ lose() { redis srv del a 'rlock:holder:{a}'; }
   local owner
   owner=$(redis srv hkeys a)
   lose
-  job_status
-  show
-  [[ $status == 74 && $(<lost) == "a $owner" && ! -e alive && ! -e release && -z $output ]]
+  job_status 74
+  [[ $(<lost) == "a $owner" && ! -e alive && ! -e release && -z $output ]]
   assert_says said
   # The reason in rlock's message.
   [[ -s why ]]
@@ -102,9 +100,8 @@ lose() { redis srv del a 'rlock:holder:{a}'; }
   job_start --lease 6s --on-lost 'touch lost; exit 3' a -- sh -c "$(hang pid)"
   wait_for_hook pid
   lose
-  job_status
-  show
-  [[ $status == 74 && -e lost ]]
+  job_status 74
+  [[ -e lost ]]
   assert_says 'warning: a: --on-lost hook exited with 3'
 }
 
@@ -112,8 +109,8 @@ lose() { redis srv del a 'rlock:holder:{a}'; }
   job_start --lease 6s --on-lost 'redis-cli -s "$srv_sock" hkeys a >holder' a -- sleep 100
   job_parts
   redis srv eval "redis.call('del', KEYS[1]); redis.call('hset', KEYS[1], 'other:1', 1); redis.call('pexpire', KEYS[1], 60000)" 1 a
-  job_status
-  [[ $status == 74 && $(<holder) == other:1 ]]
+  job_status 74
+  [[ $(<holder) == other:1 ]]
   [[ $(redis srv hgetall a) == $'other:1\n1' ]]
   redis srv del a 'rlock:holder:{a}'
 }
@@ -122,8 +119,8 @@ lose() { redis srv del a 'rlock:holder:{a}'; }
   RLOCK_WHY=nonsense job_start --lease 6s --on-lost 'echo "$RLOCK_WHY" >why' a -- sleep 100
   job_parts
   lose
-  job_status
-  [[ $status == 74 && -s why && $(<why) != *nonsense* ]]
+  job_status 74
+  [[ -s why && $(<why) != *nonsense* ]]
 }
 
 @test "on-lost fails or hangs: still 74" {
@@ -132,8 +129,8 @@ lose() { redis srv del a 'rlock:holder:{a}'; }
     job_start --lease 6s -k 300ms --hook-timeout 300ms --on-lost "touch lost; $text" a -- sleep 100
     job_parts
     lose
-    job_status
-    [[ $status == 74 && -e lost ]]
+    job_status 74
+    [[ -e lost ]]
     assert_says 'on-lost hook '
     rm lost
   done
@@ -145,17 +142,16 @@ lose() { redis srv del a 'rlock:holder:{a}'; }
   job_start --url "$(redis_url other)" --lease 6s --on-lost 'echo "$RLOCK_WHY" >why' a -- sleep 100
   job_parts
   redis_kill9 other
-  job_status
-  [[ $status == 74 && -s why ]]
+  job_status 74
+  [[ -s why ]]
 }
 
 @test "the lock is lost during on-acquire: the hook is stopped, the command is not started, 74" {
   job_start --lease 6s -k 300ms --on-acquire "$(hang pid "trap '' TERM;")" --on-release 'touch release' --on-lost 'touch lost' a -- touch started
   wait_for_hook pid
   lose
-  job_status
-  show
-  [[ $status == 74 && ! -e started && ! -e release && -e lost ]]
+  job_status 74
+  [[ ! -e started && ! -e release && -e lost ]]
   gone "$hook"
 }
 
@@ -164,7 +160,6 @@ lose() { redis srv del a 'rlock:holder:{a}'; }
   wait_for_hook pid
   lose
   job_status
-  show
   gone "$hook"
   # The command itself has ended in time, but not the work under the lock.
   [[ $status == 4 || $status == 74 ]]
@@ -176,9 +171,8 @@ lose() { redis srv del a 'rlock:holder:{a}'; }
   wait_for_hook pid
   held
   kill -TERM "$frontend"
-  job_status
-  show
-  [[ $status == 143 && ! -e started && ! -e lost ]]
+  job_status 143
+  [[ ! -e started && ! -e lost ]]
   gone "$hook"
   free
 }
@@ -187,9 +181,8 @@ lose() { redis srv del a 'rlock:holder:{a}'; }
   job_start -k 500ms --hook-timeout 10m --on-acquire "$(hang pid "trap '' TERM;")" a -- touch started
   wait_for_hook pid
   kill -TERM "$frontend"
-  job_status
-  show
-  [[ $status == 143 && ! -e started ]]
+  job_status 143
+  [[ ! -e started ]]
   gone "$hook"
   free
 }
@@ -216,7 +209,6 @@ EOF
   held
   kill -TERM "$frontend"
   job_status
-  show
   [[ $status == 0 || $status == 143 ]]
   gone "$hook"
   free
@@ -229,7 +221,6 @@ EOF
   wait_for_hook pid
   kill -TERM "$frontend"
   job_status
-  show
   [[ $status == 74 || $status == 143 ]]
   gone "$hook"
 }
@@ -257,8 +248,7 @@ EOF
   until gone "$hook"; do
     held || gone "$hook"
   done
-  job_status
-  [[ $status == 0 ]]
+  job_status 0
   free
 }
 
@@ -266,8 +256,7 @@ EOF
   job_start --lease 6s -k 300ms --on-lost "($(hang pid "trap '' TERM;")) & until [ -s pid ]; do sleep 0.02; done" a -- sleep 100
   job_parts
   lose
-  job_status
-  [[ $status == 74 ]]
+  job_status 74
   gone "$(<pid)"
 }
 
@@ -275,8 +264,8 @@ EOF
   RLOCK_ON_LOST='echo "$RLOCK_WHY" >why' job_start --lease 6s a -- sleep 100
   job_parts
   lose
-  job_status
-  [[ $status == 74 && -s why ]]
+  job_status 74
+  [[ -s why ]]
 }
 
 @test "hooks from the configuration file; variables take precedence over it, options over both" {
@@ -318,6 +307,5 @@ CONF
   lose
   lose_noticed() { [[ -e up ]]; }
   wait_until lose_noticed
-  job_status
-  [[ $status == 74 ]]
+  job_status 74
 }
