@@ -67,5 +67,6 @@ noticed() {
 @test "hooks" { table hooks; }
 @test "settings: options, variables and files" { table config; }
 @test "rlock history" { table history; }
+@test "texts of others are escaped" { table escapes; }
 @test "holds" { table holds; }
 @test "rlock status" { table status; }
