@@ -127,7 +127,6 @@ class Sink final : public spdlog::sinks::base_sink<std::mutex> {
     unwritten_ = put(level, line, patience) ? 0 : 1;
   }
 
-  // Returns false if it was not written.
   bool put(Level level, const std::string& line, milliseconds patience) const {
     if (!format_) return send_to_syslog(priority(level), line, patience);
     const bool returns_line = modes_of_stderr().c_oflag & OPOST;

@@ -342,7 +342,6 @@ Result<void> check_for_quorum(const lock::Mode& mode, const lock::WaitPolicy& po
   return {};
 }
 
-// Adds one to the total of refused jobs.
 void count_skip(lock::Servers& servers, const lock::AcquireRequest& request, milliseconds exchange) {
   const lock::OwnerId nobody = lock::OwnerId::fresh();
   const lock::HistoryNote note{"skips", {}};

@@ -73,7 +73,6 @@ Result<std::optional<lock::OwnerId>> owner_of(const lock::Status& status, const 
   return std::nullopt;
 }
 
-// Reports that nobody has the slot.
 Result<int> slot_not_held(const lock::Status& status, const std::string& slot) {
   const std::string which = status.name().display() + ": ";
   const auto& names = status.resources;
@@ -141,7 +140,6 @@ class TakenLock {
     return true;
   }
 
-  // The same for several holders.
   Result<bool> take_from_each(const std::vector<lock::HolderView>& holders, const lock::Status& status) const {
     for (const lock::HolderView& one : holders) {
       if (!RLOCK_TRY(take_from(one, status))) return false;
@@ -220,7 +218,6 @@ Result<bool> confirm(const lock::Status& status, const Holders& holders) {
                                              : "Take this lock away" + where + "? Its command may still run.");
 }
 
-// Reports that nobody holds the lock.
 Result<int> not_held(lock::Servers& servers, const lock::Status& status, milliseconds exchange) {
   const std::string name = status.name().display();
   if (!lock::is_known(servers, status, Until{}.at_most(exchange))) {

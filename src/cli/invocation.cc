@@ -14,7 +14,6 @@
 namespace rlock::cli {
 namespace {
 
-// The version, the commit, and the libraries.
 std::string version_text() {
   std::string text = "rlock " RLOCK_VERSION "\n";
   if (!std::string_view(build_commit()).empty()) text += "commit " + std::string(build_commit()) + "\n";

@@ -23,7 +23,6 @@ void hide_password(char* urls) {
   }
 }
 
-// Checks a folder of certificate authorities.
 Result<void> check_folder(const char* option, const std::string& path) {
   auto ours = only_ours_to_lead_to(path + "/.");
   if (ours) ours = only_ours_to_change(path);

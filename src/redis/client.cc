@@ -26,7 +26,6 @@ std::optional<Redirection> redirection_of(const Sent& one) {
   return is_refused(one, "") ? read_redirection(one.reply->text) : std::nullopt;
 }
 
-// A server has sent more than its replies.
 Error too_much() { return {Error::Code::protocol, "the server sent more than it was asked for", true}; }
 
 }  // namespace

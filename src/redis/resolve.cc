@@ -59,7 +59,6 @@ std::vector<int> families() {
   return narrow ? std::vector{AF_INET, AF_INET6} : std::vector{AF_INET};
 }
 
-// One lookup of a name.
 class Lookup {
  public:
   Lookup() = default;
