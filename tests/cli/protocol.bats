@@ -35,46 +35,28 @@ all_done() {
 }
 calls() { redis srv info commandstats | sed -n "s/^cmdstat_$1:calls=\([0-9]*\),.*/\1/p" | grep . || echo 0; }
 
-@test "the command runs under a string with a TTL and a token, which another program's SET NX finds" {
-  run -0 --keep-empty-lines run_set k -- sh -c '
-    redis-cli -s "$srv_sock" set k other nx px 1000
-    redis-cli -s "$srv_sock" get k
-    redis-cli -s "$srv_sock" pttl k
-    echo "$RLOCK_OWNER"
-    echo "$RLOCK_TOKEN"'
-  [[ -z ${lines[0]} && ${lines[1]} == "${lines[3]}" && ${lines[4]} =~ ^[0-9]{16}$ ]]
-  ((lines[2] > 0 && lines[2] <= 30000))
-  [[ $(redis srv get 'redisson_lock_token:{k}') == "${lines[4]}" && $(redis srv exists k) == 0 ]]
-}
-
-@test "held by another program: 75, and by which" {
-  foreign
-  tells 75 'k: not acquired: held by another program (1f0a-random)' run_set -n k -- touch started
-  run -75 --separate-stderr run_set -w 100ms k -- touch started
-  [[ ! -e started && $(redis srv get k) == 1f0a-random ]]
-  run -0 run_set -n -E 0 k -- touch started
-  [[ ! -e started && -z $output ]]
-}
-
-@test "a waiter notices by itself that the string is deleted" {
+@test "a waiter notices by itself that the string is deleted, or ends, also if its TTL was shortened; status shows who waits" {
   foreign
   before=$(calls pttl)
-  wait_in_line a
+  wait_in_line a -v --reason behind
+  wait_until grep -q 'waiting for k: held by another program (1f0a-random), you are 1st' err-a
+  run -0 rlock status k
+  [[ $output == *'another program'*'waiting   1. '*behind* ]]
   let_go
   all_done
-  [[ $(cat log) == a ]]
   (($(calls pttl) > before))
-}
-
-@test "a waiter notices the end of the TTL, also if that was shortened" {
   foreign 700
-  wait_in_line a
+  wait_in_line b
   all_done
   foreign
-  wait_in_line b
+  wait_in_line c
   redis srv pexpire k 300
   all_done
-  [[ $(xargs <log) == 'a b' ]]
+  redis srv set k 1f0a-random # without a TTL
+  wait_in_line d -w 10m
+  let_go
+  all_done
+  [[ $(xargs <log) == 'a b c d' && $(redis srv exists 'rlock:queue:{k}' 'rlock:waiters:{k}') == 0 ]]
 }
 
 # asked_at FILE: the time in milliseconds of each PTTL that a client has sent.
@@ -142,53 +124,6 @@ asked_at() { sed -nE 's/^([0-9]+)\.([0-9]{3})[0-9]* \[0 [^l][^]]*\] "PTTL".*/\1\
   [[ $output == string ]]
 }
 
-@test "a string that is deleted, replaced, or changed to another type during a job is a loss: 74" {
-  for how in 'del k' 'set k other px 600000' 'lpush k 1'; do
-    run -74 --separate-stderr run_set --lease 5s k -- sh -c '
-      [ "$*" != "lpush k 1" ] || redis-cli -s "$srv_sock" del k
-      redis-cli -s "$srv_sock" "$@"
-      exec sleep 60' sh $how
-    redis srv del k 'rlock:holder:{k}'
-  done
-}
-
-@test "another client's release does not delete it, because the value differs" {
-  run -0 run_set k -- bash -c "$(declare -f redis let_go); ! let_go && redis srv get k"
-  [[ $output =~ ^[0-9a-f-]{36}:[0-9]+$ ]]
-}
-
-@test "a nested run with the same protocol shares it, and leaves the string to the outer run" {
-  run -0 run_set k -- "$RLOCK" run -n --protocol set k -- "$RLOCK" run -n --protocol set k -- redis-cli -s "$srv_sock" get k
-  [[ $output =~ ^[0-9a-f-]{36}:[0-9]+$ ]]
-  run -0 run_set k -- sh -c '"$RLOCK" run -n --protocol set k -- true; redis-cli -s "$srv_sock" get k'
-  [[ $output =~ ^[0-9a-f-]{36}:[0-9]+$ ]]
-  RLOCK_PROTOCOL=set run -0 rlock run k -- "$RLOCK" run -n k -- true
-}
-
-@test "--min-hold keeps the string with a TTL" {
-  run -0 run_set --min-hold 10m k -- true
-  (($(redis srv pttl k) > 500000))
-  run -1 foreign
-  tells 0 '--min-hold keeps the lock' rlock status k
-  rlock force-unlock --yes k
-}
-
-@test "acquire, renew and release need no option if the owner is known" {
-  owner=$(rlock acquire --protocol set k --lease 5s)
-  [[ $(redis srv get k) == "$owner" ]]
-  rlock renew k --owner "$owner" --lease 10m
-  (($(redis srv pttl k) > 500000))
-  run -76 --separate-stderr rlock release k --owner "${owner}0"
-  [[ $(redis srv get k) == "$owner" ]]
-  rlock release k --owner "$owner"
-  [[ $(redis srv exists k) == 0 ]]
-  run -76 rlock release k --owner "$owner"
-  foreign
-  run -76 --separate-stderr rlock renew k --owner "$owner"
-  run -76 --separate-stderr rlock release k --owner "$owner"
-  [[ $(redis srv get k) == 1f0a-random ]]
-}
-
 @test "a keeper renews it and releases it" {
   sleep 600 3>&- &
   local pid=$!
@@ -201,80 +136,6 @@ asked_at() { sed -nE 's/^([0-9]+)\.([0-9]{3})[0-9]* \[0 [^l][^]]*\] "PTTL".*/\1\
   kill $pid
   released() { [[ $(redis srv exists k) == 0 ]]; }
   wait_until released
-}
-
-@test "several names: all or none" {
-  not_over cluster 'redis-cli asks for keys of one slot at a time'
-  foreign
-  run -75 run_set -n a k z -- touch started
-  [[ ! -e started && $(redis srv exists a z) == 0 ]]
-  let_go
-  prints 2 run_set a k -- redis-cli -s "$srv_sock" exists a k
-}
-
-@test "variable, configuration file, profile; the command line takes precedence" {
-  RLOCK_PROTOCOL=set prints string rlock run k -- redis-cli -s "$srv_sock" type k
-  echo 'protocol = "set"' >c.toml
-  prints string rlock --config c.toml run k -- redis-cli -s "$srv_sock" type k
-  prints hash rlock --config c.toml run --protocol redisson k -- redis-cli -s "$srv_sock" type k
-  printf '[profile.py]\nprotocol = "set"\n' >c.toml
-  prints string rlock --config c.toml --profile py run k -- redis-cli -s "$srv_sock" type k
-  prints hash rlock --config c.toml run k -- redis-cli -s "$srv_sock" type k
-}
-
-@test "--shared, --exclusive and --slots contradict it: 64; an unknown protocol, too" {
-  for option in -s -x '--slots 2'; do
-    tells 64 '--protocol set: its locks have one holder at a time' run_set $option k -- touch started
-    RLOCK_PROTOCOL=set run -64 --separate-stderr rlock acquire --lease 5s $option k
-    RLOCK_PROTOCOL=set run -0 --separate-stderr rlock run --protocol redisson $option k -- true
-    redis srv del k '{k}:timeout' 'rlock:holder:{k}'
-  done
-  tells 64 "'redlock' is neither redisson nor set" rlock run --protocol redlock k -- touch started
-  RLOCK_PROTOCOL=redlock run -78 --separate-stderr rlock run k -- touch started
-  [[ ! -e started ]]
-}
-
-@test "a Redisson lock is named: 76, with the option" {
-  for kind in '' -s '--slots 2'; do
-    rlock acquire --lease 10m $kind k >owner
-    tells 76 ', held ' run_set k -- touch started
-    assert_says "it is a Redisson lock: use --protocol redisson"
-    rlock release k --owner "$(cat owner)"
-    redis srv del k '{k}:timeout' 'rlock:holder:{k}'
-  done
-  redis srv hset k theme dark
-  tells 76 "k: in use, but not as a lock: a hash that never expires, perhaps an application's data" run_set k -- touch started
-  [[ ! -e started && $(redis srv hgetall k) == $'theme\ndark' ]]
-}
-
-@test "without the option, a string with a TTL is named: 76, with the option, which is not suggested without a TTL" {
-  foreign
-  tells 76 'a string that expires in ' rlock run k -- touch started
-  assert_says 'use --protocol set if it is such a lock'
-  redis srv persist k
-  tells 76 'a string that never expires' rlock run k -- touch started
-  [[ $stderr != *--protocol* ]]
-  redis srv del k
-  owner=$(rlock acquire --protocol set --reason 'release 1.4' --lease 10m k)
-  for option in '' -s '--slots 2'; do
-    tells 76 'a string lock, held by ' rlock run $option k -- touch started
-    assert_says "reason 'release 1.4'; use --protocol set"
-  done
-  [[ ! -e started && $(redis srv get k) == "$owner" ]]
-  rlock release k --owner "$owner"
-}
-
-@test "a string without a TTL: 76, unless -w limits the wait, with a warning" {
-  redis srv set k 1f0a-random
-  run -76 --separate-stderr run_set k -- touch started
-  assert_says 'k: held by another program (1f0a-random), and never expires: its program may have died; wait for it with --wait DUR'
-  tells 75 'never expires' run_set -n k -- touch started
-  tells 75 'never expires' run_set -w 300ms k -- touch started
-  [[ ! -e started ]]
-  wait_in_line a -w 10m
-  let_go
-  all_done
-  [[ $(cat log) == a && $(redis srv exists 'rlock:queue:{k}' 'rlock:waiters:{k}') == 0 ]]
 }
 
 @test "a string that loses its TTL during an unlimited wait: 76, and the place in the queue is free" {
@@ -305,79 +166,20 @@ asked_at() { sed -nE 's/^([0-9]+)\.([0-9]{3})[0-9]* \[0 [^l][^]]*\] "PTTL".*/\1\
   [[ $(redis srv strlen k) == 1200001 || $(redis srv strlen k) == 1200000 ]]
 }
 
-@test "status: a foreign string by its name, ours with all details, and without names only ours" {
-  foreign
-  run -0 rlock status k
-  [[ $output == *'kind      string lock'*'state     held'*'owner     1f0a-random  (not taken by rlock)'*'holder    another program'*'expires   in '* ]]
-  run -0 rlock status --is-held k
-  run -0 rlock status --json k
-  python3 -c '
-import json, sys
-k, = json.loads(sys.argv[1])
-assert k["kind"] == "string lock" and k["state"] == "held" and k["owner"] == "1f0a-random", k
-assert k["taken_by_rlock"] is False and 500000 < k["expires_in_ms"] <= 600000, k' "$output"
-  tells 0 'no locks are held through rlock' rlock status
-  let_go
-  run -0 run_set --reason why k -- "$RLOCK" status k
-  [[ $output == *'kind      string lock'*'holder    '*' pid '*'reason    why'* && $output != *'another program'* ]]
-  prints k run_set k -- "$RLOCK" status --names
-  # Ours was lost, and another program has it, so it is not listed because of what we left behind.
-  redis srv hset 'rlock:holder:{k}' owner gone:1
-  redis srv pexpire 'rlock:holder:{k}' 600000
-  foreign
-  run -0 rlock status --names
-  [[ -z $output ]]
-  redis srv del 'rlock:holder:{k}'
-}
-
-@test "status shows waiters behind another program" {
-  foreign
-  wait_in_line a --reason behind
-  run -0 rlock status k
-  [[ $output == *'another program'*'waiting   1. '*behind* ]]
-  let_go
-  all_done
-}
-
-@test "force-unlock: a foreign string needs the option; ours does not, and the job is stopped" {
-  foreign
-  tells 76 'if it is a lock, give --protocol set' rlock force-unlock --yes k
-  [[ $(redis srv get k) == 1f0a-random ]]
-  run -0 rlock force-unlock --yes --protocol set k
-  [[ $(redis srv exists k) == 0 ]]
-  redis srv set k immortal
-  run -76 --separate-stderr rlock force-unlock --yes k
-  run -0 rlock force-unlock --yes --protocol set k
-  [[ $(redis srv exists k) == 0 ]]
-  job_start --protocol set k -- sleep 60
-  held_by_job() { [[ $(redis srv exists k) == 1 ]]; }
-  wait_until held_by_job
-  heard() { [[ $(listeners_on srv 'rlock:control:{k}') == 1 ]]; }
-  wait_until heard
-  rlock force-unlock --yes k
-  job_status 74
-  [[ $(redis srv exists k) == 0 ]]
-}
-
-@test "--supersede asks an rlock holder to stop; another program cannot be asked" {
+@test "--supersede and force-unlock ask an rlock holder to stop; another program cannot be asked" {
   foreign
   tells 75 'it cannot be asked to stop' run_set --supersede -w 600ms k -- touch started
   let_go
   job_start --protocol set k -- sleep 60
   heard() { [[ $(listeners_on srv 'rlock:control:{k}') == 1 ]]; }
   wait_until heard
-  run -0 --separate-stderr run_set --supersede k -- true
+  run_set --supersede k -- true
   job_status 74
-}
-
-@test "-v and messages name the holder that is waited for" {
-  foreign
-  "$RLOCK" run -v --protocol set k -- touch started 2>err 3>&- &
-  waiters+=($!)
-  wait_until grep -q 'waiting for k: held by another program (1f0a-random), you are 1st' err
-  let_go
-  all_done
-  [[ -e started ]]
+  job_start --protocol set k -- sleep 60
+  wait_until heard
+  rlock force-unlock --yes k
+  job_status 74
+  [[ $(redis srv exists k) == 0 ]]
 }
 
 # symfony_takes MEMBER ...: as its RedisStore does.
@@ -412,19 +214,3 @@ symfony_takes() {
   done
 }
 
-@test "symfony: other sorted sets are data: 76, and they stay as they are" {
-  x42=$(printf 'x%.0s' {1..42})
-  for member in alice __write__ "${x42}xx" "$x42-=" "${x42}xx="; do
-    symfony_takes "$member"
-    run -76 run_set -n k -- true
-    run -76 rlock force-unlock -y --protocol set k
-    tells 0 'not a lock' rlock status k
-    redis srv del k
-  done
-  # Symfony's always expire.
-  symfony_takes "${x42}x="
-  redis srv persist k
-  run -76 --separate-stderr run_set -n k -- true
-  [[ $stderr != *Symfony* ]]
-  redis srv del k
-}

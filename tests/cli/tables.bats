@@ -70,3 +70,4 @@ noticed() {
 @test "texts of others are escaped" { table escapes; }
 @test "holds" { table holds; }
 @test "rlock status" { table status; }
+@test "--protocol set" { table protocol; }
