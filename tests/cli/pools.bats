@@ -13,11 +13,6 @@ gets() { job "$1" "${@:3}" && has "$1" "$2"; }
 waits() { job "${@:2}" && wait_until waiting "$1"; }
 end() { touch "end-$1" && ends "$1" 0; }
 waiting() { [[ $(redis srv zcard 'rlock:queue:{x}') == "$1" ]]; }
-# few_rights: makes a user with the rights of rlock 1.0, who logs in by the address $few.
-few_rights() {
-  redis srv acl setuser few on '>pw' '~x*' '~{x*' '~redisson*' '~rlock:hold*' '~rlock:queue*' '~rlock:waiters*' '&*' +@all
-  few=${RLOCK_URL/:\/\//://few:pw@}
-}
 
 @test "--slots: the command finds the lowest free number, and keeps it" {
   gets a '0|' --slots 3
@@ -46,6 +41,7 @@ few_rights() {
   waits 1 big --slots 4 --take 4
   waits 2 small --slots 4
   run -75 rlock run -n --slots 4 x -- true
+  [[ $output != *'never expires'* ]]
   run -0 rlock status x
   assert_says '1. '
   [[ $output == *', for 4 slots'* ]]
@@ -83,17 +79,6 @@ few_rights() {
   kill "${jobs[-1]}"
 }
 
-@test "acquire, renew, release: the slots are printed, kept and given back" {
-  eval "$(rlock acquire --from a,b,c --take 2 --lease 1m x --export)"
-  [[ $RLOCK_SLOT == '0 1' && $RLOCK_RESOURCE == 'a b' ]]
-  rlock renew x
-  run -0 rlock acquire --from a,b,c --lease 1m x --json
-  [[ $output == *'"slot_numbers":[2],"resources":["c"]}' ]]
-  rlock release x
-  prints 'a b' rlock run -n --from a,b,c --take 2 x -- sh -c 'echo $RLOCK_RESOURCE'
-  rlock force-unlock --yes x
-}
-
 @test "acquire --for-pid keeps all slots" {
   sleep 600 3>&- &
   local pid=$!
@@ -128,48 +113,6 @@ PYTHON
   redis srv del 'rlock:history:{x}' 'rlock:totals:{x}'
 }
 
-@test "force-unlock of one resource, by its name, leaves the others" {
-  rlock acquire --from a,b,c --lease 1m x
-  kept=$(rlock acquire --from a,b,c --lease 1m x)
-  run -0 rlock force-unlock --yes --slot a x
-  rlock renew x --owner "$kept"
-  prints "x: slot 'a': not held" rlock force-unlock --yes --slot a x
-  run -1 --separate-stderr rlock force-unlock --yes --slot d x
-  [[ $stderr == *"x: it has no slot 'd'; its resources are a,b,c" ]]
-  rlock renew x --owner "$kept"
-  run -0 rlock force-unlock --yes --slot b x
-  run -76 rlock renew x --owner "$kept"
-  prints 'x: not held' rlock force-unlock --yes --slot b x
-}
-
-@test "force-unlock: a number is that of the slot only if the slots have no names" {
-  rlock acquire --from 1,0 --lease 1m x
-  kept=$(rlock acquire --from 1,0 --lease 1m x)
-  run -0 rlock force-unlock --yes --slot 1 x
-  rlock renew x --owner "$kept"
-  prints "x: slot '1': not held" rlock force-unlock --yes --slot 1 x
-  rlock renew x --owner "$kept"
-  run -0 rlock force-unlock --yes --slot 0 x
-  run -76 rlock renew x --owner "$kept"
-  kept=$(rlock acquire --slots 2 --lease 1m x)
-  prints "x: slot '1': not held" rlock force-unlock --yes --slot 1 x
-  run -1 --separate-stderr rlock force-unlock --yes --slot 2 x
-  [[ $stderr == *"x: it has no slot '2'; its slots are 0 to 1" ]]
-  rlock renew x --owner "$kept"
-  run -0 rlock force-unlock --yes --slot 0 x
-  run -76 rlock renew x --owner "$kept"
-}
-
-@test "force-unlock --slot: a user who may not read the names does not hit another slot" {
-  not_over acl cluster sentinel tls 'it logs in as a user of its own'
-  rlock acquire --from 1,0 --lease 1m x
-  few_rights
-  RLOCK_URL=$few run -76 --separate-stderr rlock force-unlock --yes --slot 0 x
-  [[ $stderr == *'x: unchanged: the names of its slots cannot be read; give --owner instead of --slot, or a user with the right to rlock:pool:{x}' ]]
-  redis srv acl deluser few
-  run -0 rlock force-unlock --yes x
-}
-
 @test "more than a hundred slots: status knows who has them, and force-unlock asks the holder of the one that is meant" {
   gets a "$(seq -s ' ' 0 63)|" --slots 200 --take 64
   gets b "$(seq -s ' ' 64 123)|" --slots 200 --take 60
@@ -184,40 +127,17 @@ PYTHON
   ends c 74
 }
 
-@test "force-unlock of a slot or an owner beyond the first hundred holders says that it does not look further" {
-  for _ in {1..101}; do last=$(rlock acquire --slots 101 --lease 1m x); done
-  run -76 --separate-stderr rlock force-unlock --yes --slot 100 x
-  [[ $stderr == *'x: unchanged: only the first 100 of 101 holders are known, and none of them has slot '*'100'*'; '* ]]
-  run -76 --separate-stderr rlock force-unlock --yes --owner "$last" x
-  [[ $stderr == *'x: unchanged: only the first 100 of 101 holders are known, and '*"$last"*' is none of them; '* ]]
-  run -75 --separate-stderr rlock force-unlock --yes x
-  [[ $stderr == *'only the first 100 of 101 holders; run it again for the others' ]]
-  rlock renew --owner "$last" x
-  run -0 rlock force-unlock --yes x
-}
-
-@test "a nested run has the slots of the outer one, one without slots leaves them, and more are refused" {
-  prints 'a b' rlock run --from a,b --take 2 x -- "$RLOCK" run --from a,b x -- sh -c 'echo $RLOCK_RESOURCE'
-  prints '0 a' rlock run --from a,b x -- "$RLOCK" run other -- sh -c 'echo $RLOCK_SLOT $RLOCK_RESOURCE'
-  tells 64 'holds fewer slots' rlock run --slots 2 x -- "$RLOCK" run --slots 2 --take 2 x -- true
-}
-
-@test "several names: the slots of each are on a line" {
-  rlock acquire --slots 2 --lease 1m b
-  prints $'0\n1' rlock run --slots 2 a b -- sh -c 'echo "$RLOCK_SLOT"'
-  rlock force-unlock --yes b
-}
-
-@test "another list of resources is refused while the pool is in use" {
+@test "another list of resources, or another number, is refused while the pool is in use, and changes nothing" {
   gets a '0|a' --from a,b
   run -76 --separate-stderr rlock run --from b,a x -- true
   [[ $stderr == *'its resources are a,b, which --from must name in the same order while it is in use' ]]
   tells 76 'its resources are a,b, which' rlock run --from a,b,c x -- true
+  run -76 rlock run -n --from x --resize x -- true
+  prints b rlock run -n --from a,b x -- sh -c 'echo $RLOCK_RESOURCE'
   end a
   prints b rlock run --from b,a x -- sh -c 'echo $RLOCK_RESOURCE'
-}
-
-@test "a refused --from leaves a pool without names" {
+  # Nor does it get names.
+  rm has-a end-a
   gets a '0|' --slots 3
   tells 76 'it has 3 slots, not 2' rlock run -n --from a,b x -- true
   run -0 rlock status x
@@ -237,35 +157,3 @@ PYTHON
   [[ $(<err-d) == *'its resources are x,y, which'* ]]
 }
 
-@test "a user without the right to the numbers is told that there are none" {
-  not_over acl cluster sentinel tls 'it logs in as a user of its own'
-  few_rights
-  RLOCK_URL=$few run -0 --separate-stderr rlock run --slots 2 x -- sh -c 'echo "<$RLOCK_SLOT>"'
-  [[ $output == '<>' && $stderr == *'RLOCK_SLOT is empty, because the user has no right to the key rlock:pool:{x}'* ]]
-  redis srv acl deluser few
-}
-
-@test "options that do not go together, and lists that are none, are refused" {
-  for words in '--from a,b --slots 2' '--take 2' '--slots 2 --take 3' '--from a,a' '--from a,,b' '--from ,' \
-    '--from a --protocol set' '-s --from a,b' '--slots 2 --take 65'; do
-    run -64 rlock run $words x -- true
-  done
-  run -64 rlock run --from a,b x y -- true
-  run -64 rlock run --from 'a b' x -- true
-  tells 64 'the list has 3892 bytes, more than 1024; give shorter names, or use --slots, ' rlock run --from "$(seq -s , 1000)" x -- true
-  run -64 --separate-stderr rlock run --url redis://a --url redis://b --url redis://c --from a,b x -- true
-  [[ $stderr == *'with several servers you cannot use --slots or --from: majorities would let in more jobs'* ]]
-}
-
-@test "a request that is refused changes neither the number of slots nor their names" {
-  gets a '0|a' --from a,b,c,d
-  run -76 rlock run -n --from x,y --resize x -- true
-  run -0 rlock run -n --from a,b,c,d x -- true
-}
-
-@test "behind a bigger request: nobody is told that the lock never expires" {
-  gets a '0 1|' --slots 4 --take 2
-  waits 1 big --slots 4 --take 3
-  run -75 rlock run -n --slots 4 x -- true
-  [[ $output != *'never expires'* ]]
-}

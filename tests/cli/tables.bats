@@ -71,3 +71,4 @@ noticed() {
 @test "holds" { table holds; }
 @test "rlock status" { table status; }
 @test "--protocol set" { table protocol; }
+@test "pools" { table pools; }
