@@ -68,6 +68,8 @@ noticed() {
 @test "settings: options, variables and files" { table config; }
 @test "rlock history" { table history; }
 @test "texts of others are escaped" { table escapes; }
+@test "keys of other programs" { table foreign_keys; }
+@test "a server that may evict locks" { table eviction; }
 @test "holds" { table holds; }
 @test "rlock status" { table status; }
 @test "--protocol set" { table protocol; }
