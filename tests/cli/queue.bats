@@ -13,6 +13,12 @@ waiting() { [[ $(redis srv zcard 'rlock:queue:{x}') == "$1" ]]; }
 # hold [OPTION ...]: another owner has the lock; sets $owner. let_go releases it.
 hold() { owner=$(rlock acquire x --lease 10m); }
 let_go() { rlock release x --owner "$owner"; }
+# served ORDER: after a release, the waiters have the lock in this order.
+served() {
+  let_go
+  all_done
+  order "$1"
+}
 # wait_in_line ID [OPTION ...]: a job that writes its id to the log when its turn has come; returns when it waits.
 wait_in_line() {
   local id=$1 before
@@ -25,15 +31,43 @@ wait_in_line() {
 all_done() {
   local waiter
   for waiter in "${waiters[@]}"; do wait "$waiter" || return; done
+  waiters=()
 }
 order() { [[ $(xargs <log) == "$1" ]]; }
 
-@test "first come, first served" {
+# three_wait: a, b and c. heard_again: each of them is in the queue and listens.
+three_wait() {
   hold
-  for id in a b c d e; do wait_in_line $id; done
-  let_go
-  all_done
-  order 'a b c d e'
+  for id in a b c; do wait_in_line $id; done
+}
+heard_again() {
+  local waiter
+  for waiter in $(redis "${1:-srv}" zrange 'rlock:queue:{x}' 0 -1); do
+    [[ $(listeners_on "${1:-srv}" "rlock:grant:{x}:$waiter") == 1 ]] || return
+  done
+  [[ $(redis "${1:-srv}" zcard 'rlock:queue:{x}') == 3 ]]
+}
+
+@test "first come, first served; a log gets one line, with the place, instead of one for each change" {
+  three_wait
+  wait_until grep -q 'waiting for x: held by .* (rlock acquire), you are 3rd' err-c
+  served 'a b c'
+  [[ $(wc -l <err-c) == 1 ]]
+}
+
+@test "connections are cut during the wait, or the queue is lost: the order stays" {
+  three_wait
+  redis srv client kill type pubsub
+  redis srv client kill type normal >/dev/null 2>&1 || true
+  wait_until heard_again
+  served 'a b c'
+  rm log
+  three_wait
+  redis srv del 'rlock:queue:{x}' 'rlock:waiters:{x}'
+  # Each is back when it looks, which it does when its connection is cut.
+  redis srv client kill type pubsub
+  wait_until waiting 3
+  served 'a b c'
 }
 
 @test "nobody overtakes a waiter, not even with -n" {
@@ -61,7 +95,6 @@ order() { [[ $(xargs <log) == "$1" ]]; }
     wait_until grep -q OK monitor-$count
     let_go
     all_done
-    waiters=()
     kill "$watcher"
     wait_until gone "$watcher"
     [[ $(wc -l <log) == "$count" ]]
@@ -89,7 +122,6 @@ order() { [[ $(xargs <log) == "$1" ]]; }
   let_go
   after=$(server_us srv)
   wait "${waiters[2]}"
-  waiters=()
   # A token is the time of its grant: the release itself has given the lock to the third.
   (($(<token) >= before && $(<token) <= after))
 }
@@ -147,29 +179,10 @@ order() { [[ $(xargs <log) == "$1" ]]; }
   ((later >= 0 && later <= 20000)) && [[ ! -e ran ]]
 }
 
-@test "connections are cut during the wait: the order stays" {
-  hold
-  for id in a b c; do wait_in_line $id; done
-  redis srv client kill type pubsub
-  redis srv client kill type normal >/dev/null 2>&1 || true
-  heard_again() {
-    local waiter
-    for waiter in $(redis srv zrange 'rlock:queue:{x}' 0 -1); do
-      [[ $(listeners_on srv "rlock:grant:{x}:$waiter") == 1 ]] || return
-    done
-    waiting 3
-  }
-  wait_until heard_again
-  let_go
-  all_done
-  order 'a b c'
-}
-
 @test "the server is killed and restarted: the order stays" {
   redis_start aof --appendonly yes --appendfsync always
-  export RLOCK_URL
   RLOCK_URL=$(redis_url aof)
-  owner=$(rlock acquire x --lease 10m)
+  hold
   aof_waiting() { [[ $(redis aof zcard 'rlock:queue:{x}') == "$1" ]]; }
   for id in a b c; do
     "$RLOCK" run x -- sh -c "echo $id >>log" 2>"err-$id" 3>&- &
@@ -179,30 +192,9 @@ order() { [[ $(xargs <log) == "$1" ]]; }
   redis_kill9 aof
   let_pass 700 # they have noticed
   redis_start aof --appendonly yes --appendfsync always
-  all_listen() {
-    local waiter
-    for waiter in $(redis aof zrange 'rlock:queue:{x}' 0 -1); do
-      [[ $(listeners_on aof "rlock:grant:{x}:$waiter") == 1 ]] || return
-    done
-    aof_waiting 3
-  }
-  wait_until all_listen
-  rlock release x --owner "$owner"
-  all_done
-  order 'a b c'
+  wait_until heard_again aof
+  served 'a b c'
   redis_stop aof
-}
-
-@test "the queue is lost: the waiters keep their places" {
-  hold
-  for id in a b c; do wait_in_line $id; done
-  redis srv del 'rlock:queue:{x}' 'rlock:waiters:{x}'
-  # Each is back when it looks, which it does when its connection is cut.
-  redis srv client kill type pubsub
-  wait_until waiting 3
-  let_go
-  all_done
-  order 'a b c'
 }
 
 @test "--min-hold: the first waiter gets the lock afterwards" {
@@ -262,23 +254,18 @@ order() { [[ $(xargs <log) == "$1" ]]; }
   wait_until channels 2
   wait_in_line b --priority 10
   wait_until channels '1 2'
-  let_go
-  all_done
-  order 'b a'
-}
-# The numbers of channels on which the waiters listen, in the order of their arrival.
-channels() { [[ $(redis srv client list | grep " name=rlock" | grep -o " s*sub=[1-9]" | cut -d = -f 2 | xargs) == "$1" ]]; }
-
-@test "--priority: higher ones come first" {
+  served 'b a'
+  # Among the others of its priority, a waiter is the last.
+  rm log
   hold
   wait_in_line a
   wait_in_line b --priority 10
   wait_in_line c --priority -1
   wait_in_line d --priority 10
-  let_go
-  all_done
-  order 'b d a c'
+  served 'b d a c'
 }
+# The numbers of channels on which the waiters listen, in the order of their arrival.
+channels() { [[ $(redis srv client list | grep " name=rlock" | grep -o " s*sub=[1-9]" | cut -d = -f 2 | xargs) == "$1" ]]; }
 
 @test "--supersede: the holder is asked to stop, and the lock is ours when it has" {
   job_start x -- bash -c 'trap "sleep 0.3; echo stopped >>log; exit" TERM; echo up >>log; while :; do sleep 0.05; done'
@@ -295,9 +282,7 @@ channels() { [[ $(redis srv client list | grep " name=rlock" | grep -o " s*sub=[
   "$RLOCK" run --supersede x -- sh -c 'echo ran >>log' 2>err 3>&- &
   waiters=($!)
   wait_until grep -q 'cannot be asked to stop; waiting until it releases' err
-  let_go
-  all_done
-  order ran
+  served ran
 }
 
 @test "status shows the waiters in order" {
@@ -316,21 +301,3 @@ assert all(w["pid"] > 0 and w["waiting_for_ms"] >= 0 for w in lock["queue"]), lo
   all_done
 }
 
-@test "a log gets one line, with the place, instead of one for each change" {
-  hold
-  for id in a b c; do wait_in_line $id; done
-  wait_until grep -q 'waiting for x: held by .* (rlock acquire), you are 3rd' err-c
-  let_go
-  all_done
-  [[ $(wc -l <err-c) == 1 ]]
-}
-
-@test "bad input" {
-  for value in -1 x '' 1.5 99999999; do
-    tells 64 --max-queue rlock run "--max-queue=$value" x -- true
-  done
-  for value in 1001 -1001 x ''; do
-    tells 64 --priority rlock run "--priority=$value" x -- true
-  done
-  tells 64 '--supersede waits' rlock run --supersede -n x -- true
-}

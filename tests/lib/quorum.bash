@@ -47,13 +47,17 @@ quorum_stop() {
   for ((i = 1; i <= QUORUM; i++)); do redis_stop "s$i"; done
 }
 
-quorum_file() { [[ ${TEST_OVER:-} == @(sentinel|cluster) ]] || quorum_start 3; }
+quorum_file() {
+  [[ ${TEST_OVER:-} != @(sentinel|cluster) ]] || return 0
+  quorum_start 3
+  disown -a # bash need not report those that a test kills
+}
 # The file's own shell does not know the servers that a test's shell has started.
 quorum_pids() {
   local i
   for i in 1 2 3; do read -r "s${i}_pid" <"$BATS_FILE_TMPDIR/s$i/lasting"; done
 }
-quorum_end() { quorum_pids && quorum_stop; }
+quorum_end() { [[ -z ${QUORUM:-} ]] || { quorum_pids && quorum_stop; }; }
 quorum_ready() {
   not_over sentinel cluster 'it cannot be part of a quorum'
   local i
@@ -66,6 +70,7 @@ quorum_ready() {
 }
 quorum_settle() {
   local i pid
+  [[ -n ${QUORUM:-} ]] || return 0
   for i in 1 2 3; do
     pid=s${i}_pid
     if [[ -z ${BATS_TEST_COMPLETED:-} || ${!pid} != "$(<"$BATS_FILE_TMPDIR/s$i/lasting")" ]] || gone "${!pid}"; then
