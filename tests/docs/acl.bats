@@ -180,10 +180,7 @@ refused_to() {
   local team=$1 reply
   shift
   reply=$(as_team "$team" "$@")
-  [[ $reply == *NOPERM* ]] || {
-    echo "$*: $reply" >&2
-    return 1
-  }
+  [[ $reply == *NOPERM* ]] || { echo "$*: $reply" >&2 && return 1; }
   [[ $1 == pubsub || $1 == subscribe ]] && return
   # shellcheck disable=SC2016 # Lua
   reply=$(as_team "$team" eval 'return redis.call(unpack(ARGV))' 0 "$@")
@@ -202,10 +199,7 @@ refused_to() {
   # The name of the tests above, with the prefix.
   source <(declare -f everything slots handed_over beside_fair_locks called released_before |
     sed 's/{job}/{p:job}/g; s/\bjob\b/p:job/g; s/p:p:/p:/g')
-  everything 2>"$BATS_TEST_TMPDIR/err" || {
-    cat "$BATS_TEST_TMPDIR/err"
-    return 1
-  }
+  everything 2>"$BATS_TEST_TMPDIR/err" || { cat "$BATS_TEST_TMPDIR/err" && return 1; }
   silent
 }
 

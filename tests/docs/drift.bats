@@ -96,16 +96,10 @@ statuses() { sed -n 's/^ *k[A-Za-z]* = \([0-9]*\),.*/\1/p' "$ROOT/src/base/error
     grep -qx "\.Nm ${name%.*}" "$page"
     grep -qx "\.Dt $(tr a-z A-Z <<<"${name%.*}") ${name##*.}" "$page"
     while read -r name section; do
-      [[ -e $ROOT/man/$name.$section ]] || {
-        echo "$page: $name($section)"
-        return 1
-      }
+      [[ -e $ROOT/man/$name.$section ]] || { echo "$page: $name($section)" && return 1; }
     done < <(sed -nE 's/^\.Xr (rlock[a-z.-]*) ([0-9]).*/\1 \2/p' "$page")
     while IFS= read -r section; do
-      grep -qxF -e ".Sh $section" -e ".Ss $section" "$page" || {
-        echo "$page: $section"
-        return 1
-      }
+      grep -qxF -e ".Sh $section" -e ".Ss $section" "$page" || { echo "$page: $section" && return 1; }
     done < <(sed -nE "s/^\.Sx ([A-Z' ]*[A-Z])( .*)?\$/\1/p" "$page")
   done
   diff <(cd "$ROOT/man" && ls | grep -vx rlock.1 | LC_ALL=C sort) \
@@ -171,17 +165,11 @@ statuses() { sed -n 's/^ *k[A-Za-z]* = \([0-9]*\),.*/\1/p' "$ROOT/src/base/error
     [[ $line == "rlock $subcommand"* ]]
     { rlock "$subcommand" --help && rare "$subcommand" | sed 's/.*/  & /'; } >help
     for option in $(grep -oE -- '(^|[ [|])--?[a-zA-Z][a-z-]*' <<<"$line" | grep -oE -- '-.*'); do
-      grep -qE "^ +(-.,)?${option}[ ,]" help || {
-        echo "$subcommand: $option"
-        return 1
-      }
+      grep -qE "^ +(-.,)?${option}[ ,]" help || { echo "$subcommand: $option" && return 1; }
     done
     # Each of its own, by one of its names.
     while IFS=, read -r short long; do
-      grep -qE -- "[ [](${short:-$long}|$long)([] ]|\$)" <<<"$line" || {
-        echo "$subcommand: $long is missing"
-        return 1
-      }
+      grep -qE -- "[ [](${short:-$long}|$long)([] ]|\$)" <<<"$line" || { echo "$subcommand: $long is missing" && return 1; }
     done < <(sed '/^Options of all/,$d' help | sed -nE 's/^ +((-[a-zA-Z]),)?(--[a-z-]+) .*/\2,\3/p')
   done
 }
@@ -196,10 +184,7 @@ statuses() { sed -n 's/^ *k[A-Za-z]* = \([0-9]*\),.*/\1/p' "$ROOT/src/base/error
 @test "each short option of --help is in the man page" {
   local pair
   for pair in $({ rlock --help && for s in $SUBCOMMANDS; do rlock "$s" --help; done; } | grep -oE '^ +-[a-zA-Z],' | tr -d ' ,-' | sort -u); do
-    grep -qE "^\.It Fl $pair , -" "${PAGES[@]}" || {
-      echo "-$pair"
-      return 1
-    }
+    grep -qE "^\.It Fl $pair , -" "${PAGES[@]}" || { echo "-$pair" && return 1; }
   done
 }
 
@@ -222,10 +207,7 @@ settings() {
   local option count=0
   while IFS= read -r option; do
     option=${option//-/_}
-    grep -qE "(Ev|,) ?RLOCK_${option^^}\b" "$MAN" || {
-      echo "RLOCK_${option^^}"
-      return 1
-    }
+    grep -qE "(Ev|,) ?RLOCK_${option^^}\b" "$MAN" || { echo "RLOCK_${option^^}" && return 1; }
     count=$((count + 1))
   done < <(settings)
   ((count >= 20))
@@ -242,10 +224,7 @@ settings() {
   rlock doctor --acl p: | tr ' ' '\n' | sed -n 's/^[~&]\(.*\):{p:\*.*/\1/p' | sort -u >words
   (($(wc -l <words) >= 10))
   while IFS= read -r word; do
-    grep -qE "\.It .*\b$word:\{N\}" "$page" || {
-      echo "$word"
-      return 1
-    }
+    grep -qE "\.It .*\b$word:\{N\}" "$page" || { echo "$word" && return 1; }
   done <words
   diff <(grep -oE '\b(rlock|redisson)[a-z_:]+:\{N\}' "$page" | sed 's/:{N}//' | sort -u) words
   grep -qF '.Li {N}:timeout' "$page" && grep -qF '.Li {N}:ID:rwlock_timeout:1' "$page"

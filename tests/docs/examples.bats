@@ -69,10 +69,7 @@ by_another() {
 # nothing_of SCRIPT: a shell without set -e has run it, and no step of it ran.
 nothing_of() {
   RLOCK_WAIT=0 timeout -k 1 60 sh "$1" </dev/null >out 2>&1 3>&- || true
-  [[ ! -e calls ]] && ! grep -qF 'I have the lock' out || {
-    cat "$1" out calls
-    return 1
-  }
+  [[ ! -e calls ]] && ! grep -qF 'I have the lock' out || { cat "$1" out calls && return 1; }
 }
 
 @test "no documented script does anything while another owner has its lock" {

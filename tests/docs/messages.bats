@@ -51,10 +51,7 @@ job() {
   read -r silent _ all _ < <(tail -n 1 list)
   ((all >= 250))
   # The rest is mostly about system calls that do not fail here.
-  ((silent * 100 <= all * 8)) || {
-    cat list
-    return 1
-  }
+  ((silent * 100 <= all * 8)) || { cat list && return 1; }
 }
 
 @test "messages: durations and numbers" {

@@ -138,9 +138,7 @@ exec_start() { here <"$EXAMPLES/$1" | sed -n 's/^ExecStart=//p'; }
     main=$!
     wait_until test -s calls
     kill -TERM "$main"
-    status=0
-    wait "$main" || status=$?
-    [[ $status == 143 ]]
+    exits "$main" 143
     [[ $unit == backup ]] || [[ $(redis srv exists leader) == 0 ]]
     redis srv del backup 'rlock:holder:{backup}' >/dev/null # --min-hold
   done

@@ -32,9 +32,8 @@ epoch() { redis "${2:-a}" hget rlock:epoch "$1"; }
 new_life() { redis "${1:-a}" hset rlock:epoch life another server another >/dev/null; }
 queued() { [[ $(redis a zcard "rlock:queue:{$1}") == "$2" ]]; }
 refused() {
-  run rlock run -n "$@" -- touch ran
-  show
-  [[ $status == 75 && ! -e ran ]]
+  run -75 rlock run -n "$@" -- touch ran
+  [[ ! -e ran ]]
 }
 
 @test "a server without a record grants nothing for the default lease, or a longer one that is asked for" {
@@ -175,9 +174,8 @@ print(child.before.decode(), child.exitstatus)' "$RLOCK" "$a_sock"
   single
   redis a config set maxmemory-policy noeviction >/dev/null
   redis a config set maxmemory 1 >/dev/null
-  run rlock run -n --epoch-guard job -- touch ran
-  show
-  [[ $status == 69 && $output == *'the server has no memory left'* && $output != *'grants begin'* && ! -e ran ]]
+  run -69 rlock run -n --epoch-guard job -- touch ran
+  [[ $output == *'the server has no memory left'* && $output != *'grants begin'* && ! -e ran ]]
   redis a config set maxmemory 0 >/dev/null
   refused --epoch-guard job
 }
@@ -240,8 +238,8 @@ print(child.before.decode(), child.exitstatus)' "$RLOCK" "$a_sock"
 @test "a record of another type is named; doctor --accept-epoch replaces it" {
   single
   redis a set rlock:epoch x >/dev/null
-  run rlock run --epoch-guard job -- touch ran
-  [[ $status == 76 && ! -e ran && $output == *'the key rlock:epoch'*'is a string'* ]]
+  run -76 rlock run --epoch-guard job -- touch ran
+  [[ ! -e ran && $output == *'the key rlock:epoch'*'is a string'* ]]
   run rlock doctor
   [[ $output == *'warn  epoch '*'rlock doctor --accept-epoch replaces the key'* ]]
   run -0 rlock doctor --accept-epoch --yes
@@ -420,9 +418,8 @@ replica_for_long() { [[ $(redis "$1" client list type replica) =~ ' age='(1[5-9]
   quorum_start 3
   run -0 rlock run -n --epoch-guard=false job -- true
   redis s1 flushall >/dev/null
-  run --separate-stderr rlock run -v -n job -- true
-  show
-  [[ $status == 0 && $stderr == *"without $(redis_url s1): the server has no record of earlier locks"* ]]
+  run -0 --separate-stderr rlock run -v -n job -- true
+  [[ $stderr == *"without $(redis_url s1): the server has no record of earlier locks"* ]]
   redis s2 flushall >/dev/null
   refused --lease 5s job
   [[ $output == *'not acquired: '*'the server has no record of earlier locks'*'grants begin in '* ]]
@@ -441,8 +438,7 @@ replica_for_long() { [[ $(redis "$1" client list type replica) =~ ' age='(1[5-9]
   redis s2 flushall >/dev/null
   refused --lease 5s job
   touch end
-  job_status
-  [[ $status == 0 ]]
+  job_ends 0
 }
 put_back() { [[ $(held_on job) == 3 ]]; }
 
@@ -476,10 +472,10 @@ answers() { [[ $(redis-cli -s local/redis.sock ping 2>&1) == PONG ]]; }
   [[ $output == *"rlock_grants_begin_seconds{server=\"$RLOCK_URL\"} 29."* && $output == *'rlock_epoch_age_seconds{'* ]]
   run rlock doctor
   [[ $output == *'warn  epoch '*'grants begin in '*' for jobs with the epoch guard'*'rlock doctor --accept-epoch ends the wait'* ]]
-  run rlock doctor --accept-epoch
-  [[ $status == 64 && $output == *'there is no terminal to ask on; give --yes'* ]]
-  run rlock doctor --accept-epoch --yes
-  [[ $status == 0 && $output == *'the epoch was accepted by '*"@$(hostname) (rlock doctor --accept-epoch) at 20"* ]]
+  run -64 rlock doctor --accept-epoch
+  [[ $output == *'there is no terminal to ask on; give --yes'* ]]
+  run -0 rlock doctor --accept-epoch --yes
+  [[ $output == *'the epoch was accepted by '*"@$(hostname) (rlock doctor --accept-epoch) at 20"* ]]
   run -0 rlock run --epoch-guard -n job -- true
   run -0 rlock status job
   [[ $output == *'epoch     accepted by '*'rlock doctor --accept-epoch'* ]]
@@ -540,8 +536,8 @@ answers() { [[ $(redis-cli -s local/redis.sock ping 2>&1) == PONG ]]; }
 }
 
 @test "a cluster has no guard, and says so; the default is off on one server" {
-  run rlock run --url redis+cluster://127.0.0.1:1 --epoch-guard job -- true
-  [[ $status == 64 && $output == *'a cluster has no epoch guard'*'use --wait-replicas instead'* ]]
+  run -64 rlock run --url redis+cluster://127.0.0.1:1 --epoch-guard job -- true
+  [[ $output == *'a cluster has no epoch guard'*'use --wait-replicas instead'* ]]
   single
   run -0 rlock run -n job -- true
   [[ $(redis a exists rlock:epoch) == 0 ]]
@@ -552,9 +548,7 @@ answers() { [[ $(redis-cli -s local/redis.sock ping 2>&1) == PONG ]]; }
   redis a acl setuser u on '>p' '~job*' '~{job*' '~rlock:*:{job*' '~redisson_lock*:{job*' '&*' +@all >/dev/null
   local url=redis://u:p@127.0.0.1:$(redis_free_port)
   redis a config set port "${url##*:}" >/dev/null
-  run rlock run --url "$url" --epoch-guard -n job -- touch ran
-  show
-  [[ $status == 77 && ! -e ran ]]
-  run rlock run --url "$url" -n job -- true
-  [[ $status == 0 ]]
+  run -77 rlock run --url "$url" --epoch-guard -n job -- touch ran
+  [[ ! -e ran ]]
+  run -0 rlock run --url "$url" -n job -- true
 }

@@ -2,24 +2,8 @@
 
 load ../lib/common
 load ../lib/job
+load ../lib/processes
 
-setup() {
-  redis_start srv
-  export RLOCK_URL
-  RLOCK_URL=$(redis_url srv)
-  cd "$BATS_TEST_TMPDIR" || return
-  pids=$BATS_TEST_TMPDIR/pids
-  touch "$pids"
-}
-
-teardown() {
-  all_gone "$pids"
-  redis srv del job 'rlock:holder:{job}' >/dev/null
-  assert_clean srv
-  redis_stop srv
-}
-
-lose() { redis srv del job 'rlock:holder:{job}' >/dev/null; }
 # A command whose child, in its own session, only dies of SIGKILL.
 with_daemon() { echo "setsid bash -c 'trap \"\" TERM; echo \$\$ >>$pids; while :; do sleep 0.1; done' </dev/null >/dev/null 2>&1 & ${1:-sleep 1000}"; }
 
@@ -49,29 +33,24 @@ PROGRAM
   job_start --lease 10s -k 3s job -- ./headless told "$pids"
   wait_until lines_in "$pids" 1
   lose
-  job_status
-  [[ $status == 74 ]]
+  job_ends 74
   [[ -e told ]] # by SIGTERM
   # all_gone would take it for a zombie.
   [[ ! -d /proc/$(cat "$pids") ]]
 }
 
 @test "standard error is not read: the tree is still stopped in time" {
-  local pipe
   stuck 2 "$RLOCK" run --lease 6s -k 200ms job -- bash -c "$(with_daemon)" 3>&- &
   frontend=$!
   wait_until lines_in "$pids" 1
   lose
   wait_until all_gone "$pids"
-  status=0
-  wait "$frontend" || status=$?
-  [[ $status == 74 ]]
+  exits "$frontend" 74
 }
 
 @test "standard error is not read: a short outage does no harm" {
   stuck 2 "$RLOCK" run --lease 24s job -- sh -c 'while [ ! -e go ]; do sleep 0.05; done; exit 6' 3>&- &
   frontend=$!
-  held() { [[ $(redis srv exists job) == 1 ]]; }
   wait_until held
   local began
   began=$(now_ms)
@@ -80,9 +59,7 @@ PROGRAM
   redis_thaw srv
   wait_until past 20000 # without another one the job would be stopped after 18.3 s
   touch go
-  status=0
-  wait "$frontend" || status=$?
-  [[ $status == 6 ]]
+  exits "$frontend" 6
 }
 
 @test "the monitor is killed while command and frontend are stopped: the tree is dead at once" {
@@ -93,8 +70,7 @@ PROGRAM
   wait_until in_state "$frontend" T
   kill -9 "$monitor"
   wait_until all_gone "$pids"
-  job_status
-  [[ $status == 74 ]]
+  job_ends 74
 }
 
 @test "the monitor is stopped while command and frontend are: the tree is dead before the lease ends" {
@@ -104,10 +80,8 @@ PROGRAM
   kill -STOP "$command"
   wait_until in_state "$frontend" T
   kill -STOP "$monitor"
-  held() { [[ $(redis srv exists job) == 1 ]]; }
   until all_gone "$pids"; do held; done
-  job_status
-  [[ $status == 74 ]]
+  job_ends 74
 }
 
 @test "a command that is stopped and continued, but not by a terminal: rlock follows it" {
@@ -123,8 +97,7 @@ PROGRAM
   goes_on() { [[ $(state_of "$frontend") == S && $(state_of "$command") != T ]]; }
   wait_until goes_on
   kill -TERM "$frontend"
-  job_status
-  [[ $status == 3 ]]
+  job_ends 3
 }
 
 @test "processes from before the job are left alone in all cases" {
@@ -137,9 +110,7 @@ PROGRAM
     newest() { monitor=$(monitor_of "$frontend") && command=$(child_of "$monitor"); }
     wait_until newest
     eval "$how"
-    status=0
-    wait "$frontend" || status=$?
-    [[ $status == 74 ]]
+    exits "$frontend" 74
     gone "$command"
     not gone "$before"
     kill "$before"
@@ -169,16 +140,13 @@ PROGRAM
   wait_until test -e hangs
   wait_until monitor_of "$frontend"
   monitor=$(monitor_of "$frontend")
-  job_status_with_ticks() {
-    until gone "$monitor"; do
-      ticks=$(sed 's/.*) //' "/proc/$monitor/stat" 2>/dev/null | cut -d' ' -f12,13 | tr ' ' +) || break
-      [[ -z $ticks ]] || used=$((ticks))
-    done
-  }
   local used=0 ticks
-  job_status_with_ticks
-  job_status
-  [[ $status == 78 ]]
+  until gone "$monitor"; do
+    ticks=$(sed 's/.*) //' "/proc/$monitor/stat" 2>/dev/null | cut -d' ' -f12,13 | tr ' ' +) || break
+    [[ -z $ticks ]] || used=$((ticks))
+    nap 0.05
+  done
+  job_ends 78
   echo "$used ticks"
   ((used < 40))
 }

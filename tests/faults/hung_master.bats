@@ -148,9 +148,8 @@ pairs() {
   wait_until waits "$master"
   [[ ! -e ran && $(redis m role) == master* ]]
   rlock release --owner "$owner" job
-  job_status
-  show
-  [[ $status == 0 && -e ran && $stderr == *'the Sentinels name another master now; waiting there'* ]]
+  job_ends 0
+  [[ -e ran && $stderr == *'the Sentinels name another master now; waiting there'* ]]
 }
 
 @test "a waiter starts nothing until a Sentinel names the master" {
@@ -167,9 +166,8 @@ pairs() {
   wait_until said
   [[ ! -e ran ]]
   for name in s1 s2 s3; do sentinel_start "$name"; done
-  job_status
-  show
-  [[ $status == 0 && -e ran ]]
+  job_ends 0
+  [[ -e ran ]]
 }
 
 @test "a job that ends while only the old master has its lock: 74, and a message" {
@@ -181,9 +179,8 @@ pairs() {
   hang_after start
   run -0 rlock run -n job -- true
   touch go
-  job_status
-  show
-  [[ $status == 74 && $stderr == *'the lock was lost while the command ran'* ]]
+  job_ends 74
+  [[ $stderr == *'the lock was lost while the command ran'* ]]
 }
 
 @test "a renewal goes to the new master, even if the old one would accept it: the lock is kept" {
@@ -213,9 +210,8 @@ pairs() {
     wait_until held_on m job
   }
   hang_after start
-  job_status
-  show
-  [[ $status == 74 && $stderr == *'it is no longer held'* ]]
+  job_ends 74
+  [[ $stderr == *'it is no longer held'* ]]
 }
 
 @test "at most half of the Sentinels answer at the release: the status stays, and a message says what is unknown" {
@@ -226,9 +222,8 @@ pairs() {
   redis_stop s1
   redis_stop s2
   touch go
-  job_status
-  show
-  [[ $status == 3 && $stderr == *'no more than half of the Sentinels'* ]]
+  job_ends 3
+  [[ $stderr == *'no more than half of the Sentinels'* ]]
   [[ $(redis m exists job) == 0 ]]
 }
 
@@ -254,8 +249,7 @@ pairs() {
   sentinel_start s3
   [[ $(master_now s3) == m ]]
   touch go
-  job_status
-  show
-  [[ $status == 3 && $stderr == *'no more than half of the Sentinels answer, and they name another master'* ]]
+  job_ends 3
+  [[ $stderr == *'no more than half of the Sentinels answer, and they name another master'* ]]
   [[ $(redis "$new" exists job) == 0 ]]
 }

@@ -2,31 +2,27 @@
 
 load ../lib/common
 load ../lib/job
+load ../lib/processes
 
+# Each test has a server of its own, which it may kill.
+setup_file() { :; }
 setup() {
   redis_start srv
-  export RLOCK_URL
   RLOCK_URL=$(redis_url srv)
+  export RLOCK_URL
+  cd "$BATS_TEST_TMPDIR" || return
   pids=$BATS_TEST_TMPDIR/pids
-  touch "$pids"
+  : >"$pids"
 }
-
 teardown() {
-  [[ -z ${proxy:-} ]] || kill "$proxy"
+  end_mine "${proxy:-}"
   redis_stop srv
   all_gone "$pids"
 }
-
-# start_tree LEASE: a job with a tree of three processes that is hard to end.
-start_tree() {
-  job_start --lease "$1" -k 300ms job -- bash -c "$(tree "$pids")"
-  wait_until lines_in "$pids" 3
-}
+teardown_file() { :; }
 
 stopped_with_74() {
-  job_status
-  show
-  [[ $status == 74 ]]
+  job_ends 74
   all_gone "$pids"
 }
 
@@ -41,23 +37,21 @@ told_at_once() {
   ((calls == 1))
 }
 
-@test "FLUSHALL: the tree is stopped within one renewal" {
-  start_tree 6s
-  at_once flushall
-  stopped_with_74
-  told_at_once
-  assert_says 'it is no longer held'
-}
-
-@test "DEL of the key: the tree is stopped within one renewal" {
-  start_tree 6s
-  at_once 'del job'
-  stopped_with_74
-  told_at_once
+@test "FLUSHALL, DEL of the key: the tree is stopped within one renewal" {
+  local what
+  for what in flushall 'del job'; do
+    start_tree --lease 6s
+    at_once "$what"
+    stopped_with_74
+    told_at_once
+    assert_says 'it is no longer held'
+    redis srv del 'rlock:holder:{job}'
+    : >"$pids"
+  done
 }
 
 @test "replaced by another owner's key: the tree is stopped, and that key is left alone" {
-  start_tree 6s
+  start_tree --lease 6s
   redis srv eval "redis.call('del', KEYS[1]); redis.call('hset', KEYS[1], 'other:1', 1); redis.call('pexpire', KEYS[1], 60000)" 1 job
   stopped_with_74
   assert_says 'another owner holds it'
@@ -66,7 +60,7 @@ told_at_once() {
 }
 
 @test "replaced by a key of another type: the tree is stopped" {
-  start_tree 6s
+  start_tree --lease 6s
   redis srv eval "redis.call('del', KEYS[1]); redis.call('set', KEYS[1], 'x', 'px', 60000)" 1 job
   stopped_with_74
   [[ $(redis srv get job) == x ]]
@@ -76,16 +70,14 @@ told_at_once() {
   redis srv acl setuser worker reset on '>pw' '~*' '&*' +@all
   export RLOCK_PASSWORD=pw
   RLOCK_URL=unix://worker@$srv_sock
-  job_start --lease 6s job -- bash -c 'until [[ -e "$1" ]]; do sleep 0.05; done; exit 5' bash "$BATS_TEST_TMPDIR/go"
-  job_parts
+  start_until_go --lease 6s 5
   redis srv acl setuser worker -pexpire
   wait_until said 'cannot renew the lock'
   redis srv acl setuser worker +pexpire
   wait_until said 'renewed again'
-  touch "$BATS_TEST_TMPDIR/go"
-  job_status
-  [[ $status == 5 ]]
-  start_tree 6s
+  touch go
+  job_ends 5
+  start_tree --lease 6s
   redis srv acl setuser worker -pexpire
   stopped_with_74
   assert_says 'the lock could not be renewed in time'
@@ -107,7 +99,7 @@ told_at_once() {
 }
 
 @test "server killed and restarted without its data: the tree is stopped" {
-  start_tree 15s
+  start_tree --lease 15s
   redis_kill9 srv
   redis_start srv
   stopped_with_74
@@ -117,22 +109,18 @@ told_at_once() {
 @test "server killed and restarted with its data: the job continues" {
   redis_stop srv
   redis_start srv --appendonly yes
-  job_start --lease 12s job -- bash -c "until [[ -e $BATS_TEST_TMPDIR/go ]]; do sleep 0.05; done; exit 9"
-  held() { [[ $(redis srv exists job) == 1 ]]; }
-  wait_until held
+  start_until_go --lease 12s 9
   redis_kill9 srv
   wait_until said 'cannot renew'
   redis_start srv --appendonly yes
   wait_until said 'renewed again'
-  touch "$BATS_TEST_TMPDIR/go"
-  job_status
-  show
-  [[ $status == 9 ]]
+  touch go
+  job_ends 9
   assert_clean srv
 }
 
 @test "server killed and not restarted: the tree is stopped at the deadline, not before" {
-  start_tree 5s
+  start_tree --lease 5s
   began=$(now_ms)
   redis_kill9 srv
   stopped_with_74
@@ -143,25 +131,23 @@ told_at_once() {
 }
 
 @test "server stopped for longer than the lease: the tree is dead before the lease ends, and no other job starts before" {
-  job_start --lease 6s -k 300ms job -- python3 -c "$(heartbeat "$BATS_TEST_TMPDIR/beats")"
-  wait_until lines_in "$BATS_TEST_TMPDIR/beats" 3
+  job_start --lease 6s -k 300ms job -- python3 -c "$(heartbeat "$PWD/beats")"
+  wait_until lines_in beats 3
   local granted
-  granted=$(head -n 1 "$BATS_TEST_TMPDIR/beats")
+  granted=$(head -n 1 beats)
   redis_freeze srv
   "$RLOCK" run --server-timeout 30s job -- python3 -c 'import time; print(time.clock_gettime_ns(time.CLOCK_BOOTTIME) // 1000000)' \
-    >"$BATS_TEST_TMPDIR/second" 2>/dev/null 3>&- &
+    >second 2>/dev/null 3>&- &
   local second=$!
-  job_status
-  show
-  [[ $status == 74 ]]
+  job_ends 74
   local last
-  last=$(tail -n 1 "$BATS_TEST_TMPDIR/beats")
+  last=$(tail -n 1 beats)
   # Renewed at most once, just before the server stopped.
   echo "last sign of life $((last - granted)) ms after the first"
   ((last < granted + 6000 + 2000))
   redis_thaw srv
   wait "$second"
-  (($(cat "$BATS_TEST_TMPDIR/second") > last))
+  (($(<second) > last))
 }
 
 @test "a lock that was lost without notice is reported when the job ends" {
@@ -171,22 +157,11 @@ told_at_once() {
 
 # The next four end before a renewal is due, so only the release can notice.
 
-# job_until_go [OPTION ...]: a job that exits with 3 once the file go exists; has started.
-job_until_go() {
-  job_start "$@" job -- bash -c "touch $BATS_TEST_TMPDIR/begun; until [[ -e $BATS_TEST_TMPDIR/go ]]; do sleep 0.02; done; exit 3"
-  wait_until test -e "$BATS_TEST_TMPDIR/begun"
-}
-
 # ends_with STATUS: lets it end.
-ends_with() {
-  touch "$BATS_TEST_TMPDIR/go"
-  job_status
-  show
-  [[ $status == "$1" ]]
-}
+ends_with() { touch go && job_ends "$1"; }
 
 lost_with_the_server() {
-  job_until_go
+  start_until_go 3
   redis_kill9 srv
   redis_start srv "$@"
   local next
@@ -215,7 +190,7 @@ server_over_tcp() {
 
 @test "server restarted without its data over TCP, and nobody has the lock, before a renewal was due: 74" {
   server_over_tcp
-  job_until_go
+  start_until_go 3
   redis_kill9 srv
   redis_start srv --port "$port"
   ends_with 74
@@ -223,7 +198,7 @@ server_over_tcp() {
 }
 
 @test "DEL of the key and the connection cut, before a renewal was due: 74" {
-  job_until_go
+  start_until_go 3
   redis srv del job
   redis srv client kill type normal skipme yes
   ends_with 74
@@ -231,7 +206,7 @@ server_over_tcp() {
 }
 
 @test "the connection cut before a renewal was due: the lock is released without a message" {
-  job_until_go
+  start_until_go 3
   redis srv client kill type normal skipme yes
   ends_with 3
   [[ -z $stderr && $(redis srv exists job) == 0 ]]
@@ -241,7 +216,7 @@ renewed_since() { (($(redis srv pttl job) > $1)); }
 
 @test "the connection cut before a renewal is due: the lock is renewed over another one without a message" {
   local left
-  job_until_go --lease 3s
+  start_until_go --lease 3s 3
   redis srv client kill type normal skipme yes
   left=$(redis srv pttl job)
   wait_until renewed_since "$left"
@@ -250,12 +225,9 @@ renewed_since() { (($(redis srv pttl job) > $1)); }
 }
 
 @test "a connection that died unnoticed costs the release half of its time, but not the lock" {
-  PROXY_DEAD=$BATS_TEST_TMPDIR/dead python3 "$TESTS_DIR/lib/proxy.py" "$BATS_TEST_TMPDIR/p" "$srv_sock" "$BATS_TEST_TMPDIR/passed" 3>&- &
-  proxy=$!
-  wait_until test -S "$BATS_TEST_TMPDIR/p"
-  RLOCK_URL=unix://$BATS_TEST_TMPDIR/p
-  job_until_go --server-timeout 2s
-  touch "$BATS_TEST_TMPDIR/dead"
+  PROXY_DEAD=$PWD/dead proxy_start "$srv_sock"
+  start_until_go --server-timeout 2s 3
+  touch dead
   ends_with 3
   [[ -z $stderr && $(redis srv exists job) == 0 ]]
 }
@@ -286,8 +258,6 @@ job_that_stops_the_server() {
 
 @test "a server that is unreachable at the release does not change the job's status" {
   job_start --server-timeout 1s job -- bash -c "kill -9 $srv_pid; exit 5"
-  job_status
-  show
-  [[ $status == 5 ]]
+  job_ends 5
   assert_says 'could not be released'
 }

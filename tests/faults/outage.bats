@@ -46,9 +46,8 @@ teardown() {
     [[ $(redis srv exists job) == 1 ]]
   done
   touch go
-  job_status
-  show
-  [[ $status == 7 && ! -e signals ]]
+  job_ends 7
+  [[ ! -e signals ]]
   assert_clean srv
 }
 
@@ -83,9 +82,7 @@ while True:
   job_start --lease 6s job -- python3 -c "$(witness)"
   wait_until test -s beats
   redis_freeze srv
-  job_status
-  show
-  [[ $status == 74 ]]
+  job_ends 74
   last_answered
   term=$(<term) kill=$(<beats)
   echo "# TERM $((term - sent)) ms after the last renewal (3440 on a quiet machine), KILL $((kill - sent)) (4440), lease 6000" >&3
@@ -103,9 +100,7 @@ while True:
   wait_until test -s beats
   wait_until grep -q renew passed.answered
   redis_freeze srv
-  job_status
-  show
-  [[ $status == 74 ]]
+  job_ends 74
   last_answered
   kill=$(<beats)
   echo "# KILL $((kill - sent)) ms after the renewal was sent (18300 on a quiet machine)" >&3

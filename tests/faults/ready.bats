@@ -35,8 +35,7 @@ sockets_of() { find "/proc/$1/fd" -lname 'socket:*' 2>/dev/null | wc -l; }
   wait_until eval '[[ $(redis srv zcard "rlock:queue:{x}") == 2 ]]'
   not pgrep -P "$second"
   kill "$frontend"
-  job_status
-  [[ $status == 143 ]]
+  job_ends 143
   wait_until child_of "$second" # it is the first one now
   let_go
   wait "$second"
@@ -47,8 +46,7 @@ sockets_of() { find "/proc/$1/fd" -lname 'socket:*' 2>/dev/null | wc -l; }
   [[ $(sockets_of "$frontend") -ge 3 ]]
   wait_until eval '[[ $(sockets_of "$monitor") == 1 && $(sockets_of "$command") == 1 ]]' # to the frontend
   let_go
-  job_status
-  [[ $status == 0 ]]
+  job_ends 0
 }
 
 @test "the command gets what is known only with the lock; so do the hooks" {
@@ -56,8 +54,7 @@ sockets_of() { find "/proc/$1/fd" -lname 'socket:*' 2>/dev/null | wc -l; }
     sh -c 'echo "command $RLOCK_TOKEN $RLOCK_OWNER" >>log; redis-cli -s "$1" get "redisson_lock_token:{x}" >token
            redis-cli -s "$1" hkeys x >owner' sh "$srv_sock"
   let_go
-  job_status
-  [[ $status == 0 ]]
+  job_ends 0
   printf '%s %s %s\n' hook "$(<token)" "$(<owner)" command "$(<token)" "$(<owner)" | diff - log
 }
 
@@ -137,8 +134,7 @@ sockets_of() { find "/proc/$1/fd" -lname 'socket:*' 2>/dev/null | wc -l; }
   in_state "$frontend" T
   kill -CONT "$frontend"
   let_go
-  job_status
-  [[ $status == 7 ]]
+  job_ends 7
 }
 
 @test "a command that was stopped before its start is continued" {
@@ -146,8 +142,7 @@ sockets_of() { find "/proc/$1/fd" -lname 'socket:*' 2>/dev/null | wc -l; }
   kill -STOP "$command"
   wait_until in_state "$command" T
   let_go
-  job_status
-  [[ $status == 7 ]]
+  job_ends 7
 }
 
 @test "the server cuts connections and forgets the waiters: the command still runs" {
@@ -157,8 +152,7 @@ sockets_of() { find "/proc/$1/fd" -lname 'socket:*' 2>/dev/null | wc -l; }
   redis srv del 'rlock:queue:{x}' 'rlock:waiters:{x}'
   wait_until eval '[[ $(redis srv zcard "rlock:queue:{x}") == 1 ]]'
   let_go
-  job_status
-  [[ $status == 7 ]]
+  job_ends 7
 }
 
 @test "a Ctrl-Z while waiting stops the waiter, not the command later" {
@@ -168,8 +162,7 @@ sockets_of() { find "/proc/$1/fd" -lname 'socket:*' 2>/dev/null | wc -l; }
   wait_until in_state "$frontend" T
   kill -CONT "$frontend"
   let_go
-  job_status
-  [[ $status == 7 ]]
+  job_ends 7
 }
 
 @test "--isolate for a waiter: its namespace is ready, too, and ends with it" {

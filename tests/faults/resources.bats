@@ -73,10 +73,7 @@ few_enough() {
   redis srv client kill type pubsub >/dev/null
   wait_until eval '[[ $(redis srv client list type pubsub) && $(redis srv client list type normal) == *cmd=eval* ]]'
   rlock force-unlock --yes x >/dev/null
-  status=0
-  wait "$job" || status=$?
-  cat err
-  [[ $status == 74 ]]
+  exits "$job" 74
   all_gone pids
 }
 
@@ -170,9 +167,7 @@ hide_proc() { unshare -m sh -c 'mount -t tmpfs none /proc && exec "$@"' sh "$@";
   [[ $(redis srv exists x) == 1 ]]
   not gone "$job"
   touch go
-  status=0
-  wait "$job" || status=$?
-  [[ $status == 6 ]]
+  exits "$job" 6
   free
 }
 
@@ -243,9 +238,7 @@ hide_proc() { unshare -m sh -c 'mount -t tmpfs none /proc && exec "$@"' sh "$@";
   wait_until not free
   wait_until child_of "$inside"
   kill -TERM "$inside"
-  status=0
-  wait "$outside" || status=$?
-  [[ $status == 143 ]]
+  exits "$outside" 143
   free
 }
 
@@ -298,10 +291,7 @@ as_user() { exec setpriv --reuid=61234 --regid=61234 --clear-groups "$@"; }
   wait_until past 7000
   [[ $(redis srv exists x) == 1 ]]
   touch go
-  status=0
-  wait "$job" || status=$?
-  cat err
-  [[ $status == 124 ]]
+  exits "$job" 124
   free
 }
 

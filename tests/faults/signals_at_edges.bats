@@ -63,9 +63,7 @@ while True: time.sleep(0.1)'
   frontend=$!
   wait_until test -e ready
   kill -HUP "$frontend"
-  status=0
-  wait "$frontend" || status=$?
-  [[ $status == 9 ]]
+  exits "$frontend" 9
 
   local owner
   owner=$(rlock acquire job --lease 1m)
@@ -110,8 +108,7 @@ os.execv(sys.argv[1], sys.argv[1:])' "$RLOCK" run job -- touch ran 3>&- &
   began=$(now_ms)
   wait_until past 100
   kill -TERM "$frontend"
-  job_status
-  [[ $status == 143 ]]
+  job_ends 143
   free
 }
 
@@ -122,8 +119,7 @@ os.execv(sys.argv[1], sys.argv[1:])' "$RLOCK" run job -- touch ran 3>&- &
   began=$(now_ms)
   wait_until past 100
   kill -TERM "$frontend"
-  job_status
-  [[ $status == 143 ]]
+  job_ends 143
   free
 }
 

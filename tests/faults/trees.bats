@@ -54,9 +54,7 @@ free() { [[ $(redis srv exists job) == 0 ]]; }
   watched --lease 3s -k 200ms job -- bash -c "$(daemons 3)"
   wait_until lines_in "$pids" 3
   lose
-  job_status
-  show
-  [[ $status == 74 ]]
+  job_ends 74
   all_gone "$pids"
   nothing_of_strangers
 }
@@ -69,9 +67,7 @@ free() { [[ $(redis srv exists job) == 0 ]]; }
   wait_until lines_in "$pids" 3
   # strace(1) is the parent of the frontend.
   kill -9 "$(child_of "$(child_of "$frontend")")"
-  job_status
-  show
-  [[ $status == 74 ]]
+  job_ends 74
   all_gone "$pids"
   nothing_of_strangers
 }
@@ -100,9 +96,7 @@ free() { [[ $(redis srv exists job) == 0 ]]; }
   frontend=$!
   wait_until lines_in "$pids" 3
   lose
-  job_status
-  show
-  [[ $status == 74 ]]
+  job_ends 74
   all_gone "$pids"
   grep -q INJECTED trace
 }
@@ -133,9 +127,7 @@ free() { [[ $(redis srv exists job) == 0 ]]; }
   kill -9 "$monitor"
   local began last
   began=$(rlock run -q job -- python3 -c 'import time; print(time.clock_gettime_ns(time.CLOCK_BOOTTIME) // 1000000)')
-  job_status
-  show
-  [[ $status == 74 ]]
+  job_ends 74
   last=$("$hopper" page read | cut -d' ' -f1)
   echo "the next one began $((began - last)) ms after the last sign of life"
   ((last < began))
@@ -152,9 +144,7 @@ free() { [[ $(redis srv exists job) == 0 ]]; }
   said_or_over() { said 'keeps forking' || gone "$frontend"; }
   WAIT_SECONDS=30 wait_until said_or_over
   "$hopper" page end
-  job_status
-  show
-  [[ $status == 124 ]]
+  job_ends 124
   [[ $(grep -c 'keeps forking, faster than it can be killed' job.err) == 1 ]]
   [[ $(grep 'keeps forking' job.err | grep -o '(hopper)' | wc -l) -le 5 ]]
   not said 'cannot be killed;'
@@ -164,9 +154,7 @@ free() { [[ $(redis srv exists job) == 0 ]]; }
 @test "the stop that is part of the killing only stops the tree" {
   job_start --max-hold 500ms -k 100ms job -- "$hopper" page 50 10 5000
   # The frontend would wait for somebody to continue it.
-  job_status
-  show
-  [[ $status == 124 ]]
+  job_ends 124
   free
 }
 
@@ -186,6 +174,5 @@ free() { [[ $(redis srv exists job) == 0 ]]; }
   wait_until said 'a process that /proc does not show'
   [[ $(grep -c 'cannot be killed' job.err) == 1 ]]
   touch go
-  job_status
-  [[ $status == 6 ]]
+  job_ends 6
 }

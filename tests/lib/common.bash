@@ -136,6 +136,13 @@ end_mine_wholly() {
   for pid; do [[ -z $pid ]] || wait "$pid" 2>/dev/null || true; done
 }
 
+# exits PID STATUS: waits for this child of ours, which has to end so.
+exits() {
+  local status=0
+  wait "$1" || status=$?
+  [[ $status == "$2" ]] || { echo "$1 ended with $status, not $2" >&2 && return 1; }
+}
+
 # now_ms: milliseconds, in steps of ten, on the clock that rlock uses for its deadlines.
 now_ms() {
   local up

@@ -41,6 +41,12 @@ job_status() {
   [[ $# == 0 || $status == "$1" ]]
 }
 
+job_ends() {
+  job_status
+  show
+  [[ $status == "$1" ]]
+}
+
 # The frontend is stopped first, so it cannot act on the monitor's death. (The other way round, the kernel would
 # continue the monitor, because its group is orphaned when the frontend dies.)
 kill_guards() {

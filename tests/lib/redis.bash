@@ -10,6 +10,8 @@
 #   redis_listen / redis_listen_no_more NAME   starts and stops listening at 127.0.0.1:$port, too, in plain text
 #   redis_free_port                       a free TCP port, whose number + 10000 is free as well, because a cluster uses it
 #   listeners_on NAME CHANNEL             how many listen on it, also if it is a sharded one
+#   queued LOCK NUMBER [NAME]             so many wait for it there, or on srv
+#   proxy_start SOCKET [WORD COUNT]       a proxy to that socket, in this folder: RLOCK_URL, $proxy; see proxy.py
 #   assert_clean NAME                     nothing is left behind: see below
 
 # The server to test with, a name in PATH or a path: any Redis from 6.2 on, or Valkey. From here on PATH has it as
@@ -252,6 +254,16 @@ publish_on() {
   [[ ${TEST_OVER:-} != cluster || $(redis "$1" command info spublish) != *spublish* ]] || how=spublish
   (($# > 2)) || from=(-x)
   redis "$1" "${from[@]}" "$how" "${@:2}"
+}
+
+queued() { [[ $(redis "${3:-srv}" zcard "rlock:queue:{$1}") == "$2" ]]; }
+
+proxy_start() {
+  local folder=${BATS_TEST_TMPDIR:-$BATS_FILE_TMPDIR}
+  python3 "$TESTS_DIR/lib/proxy.py" "$folder/p" "$1" "$folder/passed" "${@:2}" 3>&- &
+  proxy=$!
+  wait_until test -S "$folder/p"
+  export RLOCK_URL=unix://$folder/p
 }
 
 # know_scripts NAME: from now on the server knows the scripts of plain locks, and is sent only their names.

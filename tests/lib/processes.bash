@@ -1,0 +1,35 @@
+# For files about the processes of jobs: load it instead of server.bash, behind job.bash. $pids is a file for the pids of
+# a tree, of which none may be left.
+#
+#   start_tree [OPTION ...]   a job whose tree of three processes is hard to end; sets $monitor and $command
+#   start_until_go [OPTION ...] STATUS   a job that ends with this status once the file go exists
+#   lose                      the lock of the job is lost
+
+source "$TESTS_DIR/lib/server.bash"
+
+setup() {
+  RLOCK_URL=$(redis_url srv)
+  export RLOCK_URL
+  cd "$BATS_TEST_TMPDIR" || return
+  pids=$BATS_TEST_TMPDIR/pids
+  : >"$pids"
+}
+teardown() {
+  all_gone "$pids"
+  lose
+  assert_clean srv
+}
+
+lose() { redis srv del job 'rlock:holder:{job}' >/dev/null; }
+held() { [[ $(redis srv exists job) == 1 ]]; }
+free() { ! held; }
+
+start_tree() {
+  job_start "$@" -k 300ms job -- bash -c "$(tree "$pids")"
+  wait_until lines_in "$pids" 3
+  job_parts
+}
+start_until_go() {
+  job_start "${@:1:$#-1}" job -- bash -c 'touch begun; until [[ -e go ]]; do sleep 0.02; done; exit "$1"' job "${*: -1}"
+  wait_until test -e begun
+}
