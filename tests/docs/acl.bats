@@ -40,6 +40,12 @@ one_a_line() { tr -s ' \n' '\n\n' | grep .; }
   diff <(sed -n '/^\.Ss Rights/,/^\.Ss Java/p' "$man" | grep '^[~&]' | one_a_line) <(printed p: | one_a_line | grep '^[~&]')
 }
 
+# as_user NAME: from now on rlock is this user, in another database, with the password in a file.
+as_user() {
+  (umask 077 && printf pw >"$BATS_TEST_TMPDIR/password")
+  export RLOCK_PASSWORD_FILE=$BATS_TEST_TMPDIR/password RLOCK_URL="unix://$1@$srv_sock?db=1"
+}
+
 # everything: what users of rlock do. Silent; fails if anything fails.
 everything() {
   local owner
@@ -81,6 +87,8 @@ called() {
   return $status
 }
 
+waiting() { [[ $(redis srv -n 1 zcard "rlock:queue:{$1}") == 1 ]]; }
+
 slots() {
   local owner
   owner=$(rlock acquire --slots 2 job --lease 30s) && rlock status job &&
@@ -92,8 +100,7 @@ slots() {
 handed_over() {
   rlock run --wait 1m --reason handed job -- true 3>&- &
   local waiter=$!
-  waiting() { [[ $(redis srv -n 1 zcard 'rlock:queue:{job}') == 1 ]]; }
-  wait_until waiting && rlock release job --owner "$1" && wait "$waiter"
+  wait_until waiting job && rlock release job --owner "$1" && wait "$waiter"
 }
 
 released_before() {
@@ -112,9 +119,7 @@ silent() { ! grep -vE 'not acquired|not held|waiting for' "$BATS_TEST_TMPDIR/err
   run --separate-stderr -0 rlock run job -- true
   [[ -z $stderr ]]
   unset RLOCK_PASSWORD
-  printf pw >"$BATS_TEST_TMPDIR/password"
-  chmod 600 "$BATS_TEST_TMPDIR/password"
-  export RLOCK_PASSWORD_FILE=$BATS_TEST_TMPDIR/password
+  as_user rlock
   everything 2>"$BATS_TEST_TMPDIR/err"
   cat "$BATS_TEST_TMPDIR/err"
   silent
@@ -130,7 +135,6 @@ protocol_set() {
   redis srv -n 1 set "$1" random nx px 600000
   "$RLOCK" run -q --wait 1m "$1" -- true 3>&- &
   waiter=$!
-  waiting() { [[ $(redis srv -n 1 zcard "rlock:queue:{$1}") == 1 ]]; }
   wait_until waiting "$1" && rlock status "$1" && rlock force-unlock --yes "$1" && wait "$waiter"
 }
 
@@ -138,22 +142,17 @@ protocol_set() {
   set -f
   grant
   grant_team p:
-  export RLOCK_URL="unix://rlock@$srv_sock?db=1"
-  printf pw >"$BATS_TEST_TMPDIR/password"
-  chmod 600 "$BATS_TEST_TMPDIR/password"
-  export RLOCK_PASSWORD_FILE=$BATS_TEST_TMPDIR/password
+  as_user rlock
   protocol_set job 2>"$BATS_TEST_TMPDIR/err"
   silent
-  export RLOCK_URL="unix://team-p@$srv_sock?db=1"
+  as_user team-p
   protocol_set p:job 2>"$BATS_TEST_TMPDIR/err"
   silent
 }
 
 @test "each right is necessary: without it, something fails or causes a warning" {
   set -f
-  printf pw >"$BATS_TEST_TMPDIR/password"
-  chmod 600 "$BATS_TEST_TMPDIR/password"
-  export RLOCK_PASSWORD_FILE=$BATS_TEST_TMPDIR/password RLOCK_URL="unix://rlock@$srv_sock?db=1"
+  as_user rlock
   local right
   # Most of what lacks a right never comes.
   export WAIT_SECONDS=1
@@ -184,18 +183,14 @@ refused_to() {
   [[ $1 == pubsub || $1 == subscribe ]] && return
   # shellcheck disable=SC2016 # Lua
   reply=$(as_team "$team" eval 'return redis.call(unpack(ARGV))' 0 "$@")
-  [[ $reply == *"can't"* || $reply == *NOPERM* || $reply == *'ACL failure'* || $reply == *'o permissions'* ]] || {
-    echo "in a script, $*: $reply" >&2
-    return 1
-  }
+  [[ $reply == *"can't"* || $reply == *NOPERM* || $reply == *'ACL failure'* || $reply == *'o permissions'* ]] ||
+    { echo "in a script, $*: $reply" >&2 && return 1; }
 }
 
 @test "a team has all rights that it needs for its own names" {
   set -f
   grant_team p:
-  printf pw >"$BATS_TEST_TMPDIR/password"
-  chmod 600 "$BATS_TEST_TMPDIR/password"
-  export RLOCK_PASSWORD_FILE=$BATS_TEST_TMPDIR/password RLOCK_URL="unix://team-p@$srv_sock?db=1"
+  as_user team-p
   # The name of the tests above, with the prefix.
   source <(declare -f everything slots handed_over beside_fair_locks called released_before |
     sed 's/{job}/{p:job}/g; s/\bjob\b/p:job/g; s/p:p:/p:/g')
@@ -207,16 +202,12 @@ refused_to() {
   set -f
   grant_team p:
   grant_team q:
-  printf pw >"$BATS_TEST_TMPDIR/password"
-  chmod 600 "$BATS_TEST_TMPDIR/password"
-  export RLOCK_PASSWORD_FILE=$BATS_TEST_TMPDIR/password
-  export RLOCK_URL="unix://team-p@$srv_sock?db=1"
+  as_user team-p
   local owner name right
   owner=$(rlock acquire p:job --lease 1m)
   rlock run -q --wait 30s p:job -- true 3>&- &
   local waiter=$!
-  waiting() { [[ $(redis srv -n 1 zcard 'rlock:queue:{p:job}') == 1 ]]; }
-  wait_until waiting
+  wait_until waiting p:job
   # A token that prevents grants forever, a place in the queue, an endless description, an unreadable record, a grant, a
   # request to stop, a wake-up, the lock itself.
   refused_to q: set 'redisson_lock_token:{p:job}' junk
@@ -240,7 +231,7 @@ refused_to() {
   # The channels of waiters reveal their future owner ids.
   refused_to q: pubsub channels '*'
   refused_to q: pubsub numpat
-  export RLOCK_URL="unix://team-q@$srv_sock?db=1"
+  as_user team-q
   for name in p:job '{p:job}x' 'p:{job}' other; do
     run -77 rlock run -n "$name" -- true
     run -77 rlock status "$name"
@@ -252,7 +243,7 @@ refused_to() {
   run -0 rlock status
   [[ $output == *q:job* && $output != *p:job* ]]
   rlock force-unlock --yes q:job
-  export RLOCK_URL="unix://team-p@$srv_sock?db=1"
+  as_user team-p
   rlock release p:job --owner "$owner"
   wait "$waiter"
 }

@@ -3,8 +3,8 @@
 
 load ../lib/common
 load ../lib/docs
+load ../lib/server
 
-setup_file() { redis_start srv; }
 setup() {
   PAGE=$(cd "$TESTS_DIR/.." && pwd)/docs/agents.md
   SKILL=${PAGE%/docs/*}/packaging/examples/SKILL.md
@@ -20,7 +20,6 @@ teardown() {
   [[ ! -d l ]] || rlock --url "local:$PWD/l" local stop --yes
   assert_clean srv
 }
-teardown_file() { redis_stop srv; }
 
 # by_another: another owner holds every lock of the blocks.
 by_another() {

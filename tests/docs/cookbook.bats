@@ -3,8 +3,8 @@
 
 load ../lib/common
 load ../lib/docs
+load ../lib/server
 
-setup_file() { redis_start srv; }
 setup() {
   BOOK=$TESTS_DIR/../docs/cookbook.md
   RLOCK_URL=$(redis_url srv)
@@ -13,8 +13,6 @@ setup() {
   stand_ins '' backup.sh report.sh deploy.sh migrate.sh train.sh daemon job.sh a.sh b.sh bin/make bin/terraform
   echo 4f2a1c9 >commit
 }
-teardown() { assert_clean srv; }
-teardown_file() { redis_stop srv; }
 
 # block WORD: the first tested block that contains it, as the file `script`.
 block() {
@@ -71,13 +69,12 @@ rows() {
   local owner
   owner=$(rlock acquire nightly --lease 10m)
   echo >go
-  wait_until in_line nightly
+  wait_until queued nightly 1
   [[ $(wc -l <self) == 2 && $(head -n 1 self) == 'a  b c, '* ]]
   rlock release nightly --owner "$owner"
   wait_until test -s left
   [[ $(tail -n 1 self) == 'left, '[0-9]* ]]
 }
-in_line() { [[ $(redis srv zcard "rlock:queue:{$1}") == 1 ]]; }
 
 @test "each row of the tables runs the job" {
   local script
@@ -187,10 +184,9 @@ in_line() { [[ $(redis srv zcard "rlock:queue:{$1}") == 1 ]]; }
   wait_until test -e calls
   bash script 3>&- &
   second=$!
-  wait_until eval "(( \$(redis srv zcard 'rlock:queue:{database}') == 1 ))"
+  wait_until queued database 1
   touch go
-  wait "$first"
-  wait "$second"
+  wait "$first" "$second"
   [[ $(<calls) == ran ]]
   echo another >commit
   follow script
@@ -214,11 +210,10 @@ in_line() { [[ $(redis srv zcard "rlock:queue:{$1}") == 1 ]]; }
   block --replace-waiting
   bash script 2>older.err 3>&- &
   older=$!
-  wait_until eval "(( \$(redis srv zcard 'rlock:queue:{deploy}') == 1 ))"
+  wait_until queued deploy 1
   bash script 3>&- &
   newer=$!
-  wait "$older" || status=$?
-  [[ $status == 75 ]]
+  exits "$older" 75
   [[ ! -e calls ]]
   rlock release deploy --owner "$owner"
   wait "$newer"

@@ -3,8 +3,8 @@
 
 load ../lib/common
 load ../lib/docs
+load ../lib/server
 
-setup_file() { redis_start srv; }
 setup() {
   MAN=$TESTS_DIR/../man
   RLOCK_URL=$(redis_url srv)
@@ -16,7 +16,6 @@ teardown() {
   [[ ! -d $BATS_TEST_TMPDIR/l ]] || rlock --url "local:$BATS_TEST_TMPDIR/l" local stop --yes || true
   assert_clean srv
 }
-teardown_file() { redis_stop srv; }
 
 # as_here: standard input with this test's paths, so that nobody's own local: server is touched.
 as_here() { sed "s,--url local:,--url local:$PWD/l,; s,/usr/local/bin/backup,backup,; s,/opt/backup,backup,; s,^5-55/10 2-4 \* \* \* ,,"; }
@@ -113,12 +112,9 @@ nothing_of() {
   [[ $(sed '/^\.Sh EXAMPLES/,/^\.Sh [^E]/d' "$MAN"/*.1 | sed -n 's/^\.Dl \([^ ]*\).*/\1/p' | sort) == $'eval\nredis-cli\nrlock\nssh' ]] # tests/docs/commissioned.bats has the last one
 }
 
-@test "rlock.1: try it without a server of your own" {
+@test "rlock.1: try it without a server of your own; rlock-run.1: in a crontab, run when free and silent when busy" {
   follow rlock.1 1
   [[ $output == 'I have the lock' && -z $stderr ]]
-}
-
-@test "rlock-run.1: in a crontab, run when free and silent when busy" {
   follow rlock-run.1 1
   [[ $(<calls) == 'backup  under nightly' ]]
   # It has succeeded today; then it is held by another owner.
@@ -163,17 +159,10 @@ cron_lines() {
   ((count >= 10)) || { echo "$count lines" && cron_lines && return 1; }
 }
 
-@test "rlock-run.1: in a pipeline" {
-  follow rlock-run.1 2
-  [[ $(<calls) == 'deploy.sh  under deploy' ]]
-}
-
-@test "rlock-run.1: readers and a writer, slots, several names" {
-  follow rlock-run.1 3
-  follow rlock-run.1 4
-  follow rlock-run.1 5
-  follow rlock-run.1 6
-  [[ $(<calls) == $'report.sh  under catalogue\nimport.sh  under catalogue\nmake  under builds\nmake test under boards\nmigrate.sh  under catalogue-db catalogue-files' ]]
+@test "rlock-run.1: in a pipeline, readers and a writer, slots, several names" {
+  local number
+  for number in 2 3 4 5 6; do follow rlock-run.1 $number; done
+  [[ $(<calls) == $'deploy.sh  under deploy\nreport.sh  under catalogue\nimport.sh  under catalogue\nmake  under builds\nmake test under boards\nmigrate.sh  under catalogue-db catalogue-files' ]]
 }
 
 @test "rlock-run.1: a migration, once for its version" {
@@ -183,13 +172,11 @@ cron_lines() {
   redis srv del 'rlock:once:{migrations}'
 }
 
-@test "rlock-acquire.1: by hand, over several steps" {
+@test "rlock-acquire.1: by hand, over several steps; while another owner has the lock, nothing is done" {
+  local owner number
   follow rlock-acquire.1 1
   [[ $(cut -d' ' -f1 calls) == $'step-one\nstep-two' && $(redis srv exists deploy) == 0 ]]
-}
-
-@test "rlock-acquire.1: by hand, while another owner has the lock: nothing is done" {
-  local owner number
+  rm calls
   owner=$(rlock acquire deploy --lease 1m)
   for number in 1 3; do
     example rlock-acquire.1 $number | sed 's/--lease/-n --lease/' >script

@@ -2,16 +2,8 @@
 # The catalogue of messages: those in the source that some test produces, and those that only this file produces.
 
 load ../lib/common
-
-setup_file() { redis_start srv; }
-setup() {
-  RLOCK_URL=$(redis_url srv)
-  export RLOCK_URL
-  cd "$BATS_TEST_TMPDIR" || return
-  umask 077
-}
-teardown() { assert_clean srv; }
-teardown_file() { redis_stop srv; }
+load ../lib/odd
+load ../lib/server
 
 # says STATUS TEXT ARG...: rlock exits with STATUS and one message that contains TEXT, and prints nothing to standard
 # output.
@@ -54,7 +46,8 @@ job() {
   ((silent * 100 <= all * 8)) || { cat list && return 1; }
 }
 
-@test "messages: durations and numbers" {
+@test "messages: options and words" {
+  umask 077
   local bad
   for bad in '' -5s "$(printf '9%.0s' {1..400})" 5y 366d; do
     job 64 'is not a duration of at most 365 days' --lease "$bad"
@@ -66,34 +59,21 @@ job() {
   job 64 'is not a number of replicas' --wait-replicas x
   job 64 '--server-timeout: 1ms is too short; use at least 10ms' --server-timeout 1ms
   job 64 '--hook-timeout: 0s is too short; use at least 1ms' --hook-timeout 0
-}
-
-@test "messages: options that contradict each other or say nothing" {
-  job 64 'cannot be used together' -s -x
   job 64 '--isolate and --leftovers ignore cannot be used together: no process outlives its namespace' --isolate --leftovers ignore
-  job 64 'is given twice' --lease 5s --lease 6s
   job 64 'the key is longer than 512 bytes' --once "$(printf '%0513d' 0)"
   job 64 'is neither text nor json' --log-format xml
-  job 64 'is neither redisson nor set' --protocol get
   job 64 'is none of kill, wait and ignore' --leftovers keep
   job 64 'the name of the file is empty' --tls-ca=
-  job 64 'the text is empty' --on-lost=
-  job 78 '--tls-key needs --tls-cert' --url rediss://127.0.0.1:1 --tls-key k
   RLOCK_QUIET=maybe job 78 'is neither true nor false'
-}
-
-@test "messages: words" {
   says 64 'a subcommand is missing; see rlock --help'
-  says 64 'unknown subcommand' frobnicate
   says 64 'the owner of the lock is missing: give --owner ID, which acquire printed, or set RLOCK_OWNER' renew x
   says 64 'local needs one of status and stop' local serve
   says 64 'it is empty' run '' -- touch ran
-  says 64 'bad lock name' run 'a}b' -- touch ran
-  says 64 'the owner id is empty' release --owner '' x
   says 64 "not an owner id: 'a" release --owner $'a\x01b' x
 }
 
 @test "messages: addresses and files" {
+  umask 077
   job 64 'bad address: ' --url nowhere
   job 78 'not a file or a pipe' --config /dev/full
   echo 'url = []' >c.toml
@@ -102,8 +82,8 @@ job() {
   job 78 'c.toml:1: url: a list has strings in quotes, with a comma between them' --config c.toml
   echo 'url = ["a",' >c.toml
   job 78 'c.toml:2: column 1: expected ]' --config c.toml
-  echo 'profile.ci.lease = "5s"' >c.toml
-  job 78 'write the settings of a profile below [profile.NAME]' --config c.toml
+  printf 'lease = "5s"\n[wait]\n' >c.toml
+  job 78 'c.toml:2: wait: unknown table' --config c.toml
 }
 
 @test "messages: a hold that belongs to another owner or is gone" {
@@ -123,37 +103,22 @@ job() {
   redis srv del 'redisson_lock_token:{x}'
 }
 
-# odd MODE TEXT: sets $url to a server with such answers.
-odd() {
-  [[ -z ${odd_pid:-} ]] || kill "$odd_pid"
-  rm -f port
-  python3 "$TESTS_DIR/lib/odd_server.py" "$@" >port 2>/dev/null </dev/null 3>&- &
-  odd_pid=$!
-  wait_until test -s port
-  url=127.0.0.1:$(<port)
-}
-
 @test "messages: answers that Redis never gives" {
   odd wrong 'SCAN *0'
-  says 69 "redis://$url: unexpected reply to SCAN; is something between us and Redis?" status --url "redis://$url"
+  says 69 "$url: unexpected reply to SCAN; is something between us and Redis?" status --url "$url"
   odd wrong 'TIME *0'
-  says 69 "redis://$url: unexpected reply to TIME; is something between us and Redis?" doctor --url "redis://$url"
+  says 69 "$url: unexpected reply to TIME; is something between us and Redis?" doctor --url "$url"
   local answer
   for answer in ':1' '*1|*0' '*1|*3|:0|:16384|*0'; do
     odd wrong "CLUSTER $answer"
-    says 69 "redis://$url: unexpected reply to CLUSTER SLOTS" status x --url "redis+cluster://$url"
+    says 69 "$url: unexpected reply to CLUSTER SLOTS" status x --url "redis+cluster://${url#*//}"
   done
   odd wrong 'SENTINEL *0'
-  says 69 "redis://$url: the answer does not name a server" status x --url "redis+sentinel://$url/main"
+  says 69 "$url: the answer does not name a server" status x --url "redis+sentinel://${url#*//}/main"
   odd array
-  says 69 'its answer is not RESP2, is nested too deeply, or has too many elements' status x --url "redis://$url"
+  says 69 'its answer is not RESP2, is nested too deeply, or has too many elements' status x --url "$url"
   odd wrong 'PUBLISH +OK'
-  run -0 --separate-stderr rlock release x -v --owner 01234567-89ab-cdef-0123-456789abcdef:1 --url "redis://$url"
-  [[ $stderr == *"redis://$url: unexpected reply to PUBLISH"* ]]
-  kill "$odd_pid"
-}
-
-@test "messages: an invalid configuration file" {
-  printf 'lease = "5s"\n[wait]\n' >settings
-  job 78 'settings:2: wait: unknown table' --config settings
+  run -0 --separate-stderr rlock release x -v --owner 01234567-89ab-cdef-0123-456789abcdef:1 --url "$url"
+  [[ $stderr == *"$url: unexpected reply to PUBLISH"* ]]
+  end_odd
 }

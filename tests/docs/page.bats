@@ -54,7 +54,7 @@ write_jobs() {
   wait_until rlock status --is-held deploy
   "$RLOCK" run --reason hotfix deploy -- true 2>/dev/null 3>&- &
   waiter=$!
-  wait_until eval '[[ $(redis srv zcard "rlock:queue:{deploy}") == 1 ]]'
+  wait_until queued deploy 1
   rlock status --html jobs.html
   rlock history --local --html local.html nightly
   redis srv del web 'rlock:holder:{web}' >/dev/null

@@ -2,16 +2,22 @@
 
 load ../lib/common
 load ../lib/quorum
+load ../lib/server
 
 setup() {
-  redis_start srv
   RLOCK_URL=$(redis_url srv)
   export RLOCK_URL RLOCK_HISTORY=true
   ROOT=$TESTS_DIR/..
   cd "$BATS_TEST_TMPDIR" || return
 }
-teardown() { redis_stop srv; }
+teardown() { redis srv flushall >/dev/null; }
 
+# two_more: the server and two others are a quorum.
+two_more() {
+  redis_start two
+  redis_start three
+  RLOCK_URL="$RLOCK_URL $(redis_url two) $(redis_url three)"
+}
 fits() { python3 "$TESTS_DIR/lib/schema.py" "$ROOT/docs/schema/$1.json"; }
 
 @test "status --json: each kind and state" {
@@ -25,8 +31,7 @@ fits() { python3 "$TESTS_DIR/lib/schema.py" "$ROOT/docs/schema/$1.json"; }
   redis srv pexpire foreign 60000
   "$RLOCK" run -q plain -- true 3>&- &
   waiter=$!
-  waits() { [[ $(redis srv zcard 'rlock:queue:{plain}') == 1 ]]; }
-  wait_until waits
+  wait_until queued plain 1
   rlock status --json plain reader slot string list foreign free >all
   fits status <all
   rlock status --json | fits status
@@ -69,9 +74,7 @@ fits() { python3 "$TESTS_DIR/lib/schema.py" "$ROOT/docs/schema/$1.json"; }
 }
 
 @test "status --json of a quorum" {
-  redis_start two
-  redis_start three
-  RLOCK_URL="$RLOCK_URL $(redis_url two) $(redis_url three)"
+  two_more
   redis_stop three
   rlock status --json q | fits status
   redis_stop two
@@ -159,8 +162,8 @@ foreign() {
   waiter=("$!")
   RLOCK_HISTORY=false "$RLOCK" run -q queued -- true 3>&- &
   waiter+=("$!")
-  waits() { [[ $(redis srv zcard 'rlock:queue:{deploy}') == 1 && $(redis srv zcard 'rlock:queue:{queued}') == 1 ]]; }
-  wait_until waits
+  wait_until queued deploy 1
+  wait_until queued queued 1
   run -0 --separate-stderr rlock status --prometheus
   for name in deploy skipped queued; do
     grep -qxF "rlock_held{name=\"$name\"} 1" <<<"$output" || { echo "$name: $output" && return 1; }
@@ -184,8 +187,7 @@ foreign() {
 
 @test "in a quorum, locks of other programs count as held if totals name them" {
   local one
-  for one in two three; do redis_start "$one"; done
-  RLOCK_URL="$RLOCK_URL $(redis_url two) $(redis_url three)"
+  two_more
   for one in srv two three; do foreign "$one" q; done
   run -75 rlock run -n q -- true
   run -0 --separate-stderr rlock status --prometheus
@@ -209,15 +211,11 @@ PYTHON
 }
 
 @test "status --json: a holder with impossible times" {
-  local name
-  for name in a b c; do
-    redis srv hset "$name" o:1 1
-    redis srv pexpire "$name" 60000
-    redis srv pexpire "$name" 60000
-  done
-  redis srv hset 'rlock:holder:{a}' owner o:1 since 9007199254740000 lease -5
-  redis srv hset 'rlock:holder:{b}' owner o:1 since -62167219200001 lease -9223372036854775808
-  redis srv hset 'rlock:holder:{c}' owner o:1 since 1700000000000 lease 30000
+  local name owner=11111111-2222-3333-4444-555555555555:7
+  for name in a b c; do foreign srv "$name"; done
+  redis srv hset 'rlock:holder:{a}' owner "$owner" since 9007199254740000 lease -5
+  redis srv hset 'rlock:holder:{b}' owner "$owner" since -62167219200001 lease -9223372036854775808
+  redis srv hset 'rlock:holder:{c}' owner "$owner" since 1700000000000 lease 30000
   rlock status --json >all
   fits status <all
   run -0 python3 -c 'import json; print([(one.get("since"), one.get("lease_ms")) for one in json.load(open("all"))])'

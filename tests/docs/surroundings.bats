@@ -3,8 +3,8 @@
 # containers.
 
 load ../lib/common
+load ../lib/server
 
-setup_file() { redis_start srv; }
 setup() {
   EXAMPLES=$(cd "$TESTS_DIR/../packaging/examples" && pwd)
   RLOCK_URL=$(redis_url srv)
@@ -14,11 +14,8 @@ setup() {
   ln -s "$(realpath "$RLOCK")" bin/rlock
   PATH=$PWD/bin:$PATH
 }
-teardown() { assert_clean srv; }
-teardown_file() { redis_stop srv; }
 
 held() { [[ $(redis srv exists "$1") == 1 ]]; }
-waits() { (($(redis srv zcard "rlock:queue:{$1}") == ${2:-1})); }
 
 # stub NAME: bin/NAME writes its name and its lock to `calls`, and executes standard input.
 stub() {
@@ -152,7 +149,7 @@ exec_start() { here <"$EXAMPLES/$1" | sed -n 's/^ExecStart=//p'; }
   wait_until test -s calls
   sh -c "exec $(exec_start leader.service)" 3>&- &
   second=$!
-  wait_until waits leader
+  wait_until queued leader 1
   kill -KILL "$first"
   wait_until eval '(( $(wc -l <calls) == 2 ))'
   kill -TERM "$second"
@@ -241,7 +238,7 @@ between_others() {
   job_before
   "$@" >out 2>&1 3>&- &
   job=$!
-  wait_until waits deploy
+  wait_until queued deploy 1
   touch free
   wait "$job_before"
   rlock run --wait 1m --reason 'release 1.5' deploy -- true 3>&- &
@@ -349,8 +346,7 @@ NAME_OF_A_BRANCH='-x"; touch ran; $(touch ran) `touch ran` '"'\$LOCK"
   run -1 bash job
   # However a job ends, nothing stays.
   [[ ! -e ran && -z $(ls "$TMPDIR") ]]
-  kill "$server"
-  wait "$server" || true
+  end_mine_wholly "$server"
 }
 
 needs_groovy() { command -v groovy >/dev/null || skip 'NO GROOVY HERE: the library for Jenkins is not tested'; }
@@ -407,8 +403,7 @@ END
   assert_says 'state     held'
   # However a build ends, nothing stays.
   [[ ! -e ran && -z $(ls temporary) ]]
-  kill "$server"
-  wait "$server" || true
+  end_mine_wholly "$server"
   # As GitLab's component does.
   diff <(grep -hoE '(if command -v curl|echo "\$LOCK_SHA|tar ).*' "$EXAMPLES/jenkins/vars/withRlock.groovy") \
     <(grep -hoE '(if command -v curl|echo "\$LOCK_SHA|tar ).*' "$EXAMPLES/gitlab/templates/rlock.yml")
@@ -523,8 +518,7 @@ action() { python3 "$TESTS_DIR/lib/github_runner.py" "$EXAMPLES/github" "$@"; }
   # Without a tool cache it is not kept: in /tmp, somebody else may have prepared a folder with links for it.
   RUNNER_TOOL_CACHE='' run -0 action name=deploy "archive=$archive" "sha256=$sha256" -- true
   [[ ! -e $TMPDIR/rlock ]]
-  kill "$server"
-  wait "$server" || true
+  end_mine_wholly "$server"
   run -0 action name=deploy "archive=$archive" "sha256=$sha256" -- true
   # Another job has written to the cache.
   echo >>"cache/rlock/$sha256.tar.gz"
@@ -604,10 +598,10 @@ first_process() {
   # A waiting one ends as well, and is no extra replica.
   owner=$(rlock acquire leader --lease 10m)
   first_process "${job[@]}"
-  wait_until waits leader
+  wait_until queued leader 1
   kill -TERM "$first"
   wait_until gone "$outside"
-  waits leader 0
+  queued leader 0
   [[ $(wc -l <calls) == 1 ]]
   rlock release leader --owner "$owner"
 }

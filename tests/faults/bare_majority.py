@@ -13,20 +13,19 @@ import sys
 import tempfile
 import time
 
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
+sys.dont_write_bytecode = True
+import servers
+
 LIMIT = 3
 
 
-class Server:
-    def __init__(self, folder):
-        self.path = folder
-        # Its clock is an hour behind at the start (aged_shim.c), so it may vote at once.
-        self.process = subprocess.Popen(
-            ["setpriv", "--pdeathsig", "KILL", "redis-server", "--port", "0", "--unixsocket", self.path, "--save", ""],
-            env={**os.environ, "LD_PRELOAD": SHIM, "AGED_SECONDS": "3600"}, stdout=subprocess.DEVNULL)
+class Server(servers.Server):
+    """Its clock is an hour behind at the start (aged_shim.c), so it may vote at once."""
+    def __init__(self, name):
+        super().__init__(name, environment={"LD_PRELOAD": servers.shim("aged"), "AGED_SECONDS": "3600"})
         self.line = socket.socket(socket.AF_UNIX)
-        by = time.monotonic() + 60
-        while self.line.connect_ex(self.path) and time.monotonic() < by:
-            time.sleep(0.02)
+        self.line.connect(self.socket)
 
     def owner(self, name):
         """The owner of a plain lock: the only field of its hash. None if it is free."""
@@ -35,7 +34,7 @@ class Server:
         return text.split(b"\r\n")[2] if text.startswith(b"*1") else None
 
 
-def one_round(servers, name, jobs, options):
+def one_round(several, name, jobs, options):
     ended = f"ended-{name}"
     command = ["sh", "-c", f"until [ -e {ended} ]; do sleep 0.02; done"]
     running = [subprocess.Popen([RLOCK, "run", "-q", "--lease", "60s", *options, name, "--", *command],
@@ -43,7 +42,7 @@ def one_round(servers, name, jobs, options):
     since, by = None, time.monotonic() + 30
     lasted = None
     while time.monotonic() < by:
-        owners = [server.owner(name) for server in servers]
+        owners = [server.owner(name) for server in several]
         now = time.monotonic()
         most = max(owners.count(one) for one in owners if one) if any(owners) else 0
         if most < 2:
@@ -68,12 +67,10 @@ def text(span):
 
 def main():
     rounds, jobs = (int(word) for word in (sys.argv[2:4] + ["100", "8"][len(sys.argv[2:4]):]))
-    servers = [Server(f"{os.getcwd()}/s{number}") for number in range(3)]
-    os.environ["RLOCK_URL"] = " ".join("unix://" + server.path for server in servers)
-    spans = [one_round(servers, f"job{number}", jobs, sys.argv[4:] or ["-w", "60s"]) for number in range(rounds)]
+    several = [Server(f"s{number}") for number in range(3)]
+    os.environ["RLOCK_URL"] = " ".join(server.url() for server in several)
+    spans = [one_round(several, f"job{number}", jobs, sys.argv[4:] or ["-w", "60s"]) for number in range(rounds)]
     spans = sorted(span for span in spans if span is not None)
-    for server in servers:
-        server.process.kill()
     if not spans:
         sys.exit("nobody had the lock")
     bare = [span for span in spans if span > 0]
@@ -83,9 +80,6 @@ def main():
 
 
 RLOCK = os.path.abspath(sys.argv[1])
-HERE = os.path.dirname(os.path.abspath(__file__))
 with tempfile.TemporaryDirectory() as folder:
     os.chdir(folder)
-    SHIM = f"{folder}/aged.so"
-    subprocess.run(["cc", "-shared", "-fPIC", "-o", SHIM, f"{HERE}/../lib/aged_shim.c"], check=True)
     main()

@@ -32,7 +32,7 @@ held_job() {
   calls() { redis srv info commandstats | awk -F'[=,]' '/^cmdstat_eval/ { sum += $2 } END { print sum + 0 }'; }
   wait_until warned
   touch "$BATS_TEST_TMPDIR/go"
-  job_ends 9
+  job_status 9
   [[ $stderr == *warning* ]]
   assert_clean srv
 }
@@ -40,7 +40,7 @@ held_job() {
 @test "a step forward that leaves too little of each lease ends the job" {
   held_job
   clock_step 3300
-  job_ends 74
+  job_status 74
   assert_says 'its leases end too soon'
   [[ $(redis srv exists job) == 0 ]] # given back
 }
@@ -48,7 +48,7 @@ held_job() {
 @test "a step forward beyond the lease ends the job at the next renewal" {
   held_job
   clock_step 60000
-  job_ends 74
+  job_status 74
   assert_says 'it is no longer held'
 }
 
@@ -60,7 +60,7 @@ held_job() {
   ttl_is_a_lease() { (($(redis srv pttl job) <= 6000)); }
   wait_until ttl_is_a_lease # the old one is never cut short
   touch "$BATS_TEST_TMPDIR/go"
-  job_ends 9
+  job_status 9
   [[ -z $stderr ]]
   assert_clean srv
 }

@@ -101,7 +101,7 @@ job_holds() {
   wait_until scripts_beyond c1 $((so_far + 2))
   [[ $(calls c2 ssubscribe subscribe) == "$asked" ]]
   rlock release "$other" --owner "$id"
-  job_ends 0
+  job_status 0
 }
 
 @test "a connection without the reply to ASKING is not used again" {
@@ -118,7 +118,7 @@ job_holds() {
   redis_thaw c2
   wait_until ours "$connection"
   cluster_end_move "$slot" c1 c2
-  job_ends 0
+  job_status 0
 }
 
 @test "only a server that has forgotten the scripts is sent them again" {
@@ -129,6 +129,6 @@ job_holds() {
   redis c2 script flush
   wait_until eval '(($(calls c2 eval) > 0))'
   touch go
-  job_ends 0
+  job_status 0
   [[ $(calls c1 eval) == 0 && $(calls c1 evalsha) == "$(calls c2 evalsha)" ]]
 }

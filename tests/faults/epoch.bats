@@ -27,10 +27,18 @@ single() {
   RLOCK_URL=$(redis_url a)
   export RLOCK_URL
 }
+# accepted: one that grants locks at once.
+accepted() { single "$@" && accept_epoch a; }
 epoch() { redis "${2:-a}" hget rlock:epoch "$1"; }
 # Another life begins with the next request, as after a restart that lost some locks.
 new_life() { redis "${1:-a}" hset rlock:epoch life another server another >/dev/null; }
-queued() { [[ $(redis a zcard "rlock:queue:{$1}") == "$2" ]]; }
+# began_ago MS: the life of the data began then.
+began_ago() { redis a hset rlock:epoch since "$(($(server_us a) / 1000 - $1))" >/dev/null; }
+# background OPTION ... -- COMMAND ...: a job.
+background() {
+  "$RLOCK" run --epoch-guard "$@" 2>>err 3>&- &
+  jobs+=($!)
+}
 refused() {
   run -75 rlock run -n "$@" -- touch ran
   [[ ! -e ran ]]
@@ -49,8 +57,7 @@ refused() {
 }
 
 @test "a flushed server holds back newcomers, of each kind" {
-  single
-  accept_epoch a
+  accepted
   run -0 rlock run --epoch-guard -n job -- true
   redis a flushall >/dev/null
   local kind
@@ -61,8 +68,7 @@ refused() {
 }
 
 @test "a restart holds newcomers back for the longest lease, not longer; waiters keep their places" {
-  single --appendonly yes
-  accept_epoch a
+  accepted --appendonly yes
   run -0 rlock run --epoch-guard --lease 3s -n job -- true
   [[ $(epoch longest) == 3000 ]]
   redis_kill9 a
@@ -71,25 +77,23 @@ refused() {
   local i began
   began=$(server_us a)
   for i in 1 2; do
-    rlock run --epoch-guard --lease 2s job -- bash -c "echo $i >>order" 2>"err$i" 3>&- &
-    jobs+=($!)
-    wait_until queued job "$i"
+    background --lease 2s job -- bash -c "echo $i >>order"
+    wait_until queued job "$i" a
   done
   wait_until test -s order
   (($(server_us a) - began > 1000000))
-  for i in "${jobs[@]}"; do wait "$i"; done
+  wait "${jobs[@]}"
   [[ $(paste -sd' ' order) == '1 2' && $(epoch cause) == changed ]]
   # This is over, but an old copy of the data may bring that life back.
   [[ $(epoch previous) == 3000 ]]
 }
 
 @test "the longest lease of two lives counts, because an old copy of the data may have forgotten that of the last one" {
-  single --appendonly yes
-  accept_epoch a
+  accepted --appendonly yes
   run -0 rlock run --epoch-guard --lease 15s -n job -- true
   new_life
   refused --epoch-guard --lease 2s job
-  redis a hset rlock:epoch since "$(($(server_us a) / 1000 - 90000))" >/dev/null
+  began_ago 90000
   run -0 rlock run --epoch-guard --lease 2s -n job -- true
   [[ $(epoch longest) == 2000 && $(epoch before) == 0 ]]
   new_life
@@ -98,18 +102,16 @@ refused() {
 }
 
 @test "--min-hold keeps a lock for longer than its job can run, and does not count" {
-  single
-  accept_epoch a
+  accepted
   run -0 rlock run --epoch-guard --min-hold 12h -n job -- "$RLOCK" run --epoch-guard job -- true
   [[ $(epoch longest) == 30000 ]]
   new_life
   redis a del job >/dev/null
   refused --epoch-guard --min-hold 12h job
   [[ $output == *'grants begin in 30s'* || $output == *'grants begin in 29s'* ]]
-  rlock run --epoch-guard --min-hold 12h --lease 40s job -- touch began 2>/dev/null 3>&- &
-  jobs+=($!)
-  wait_until queued job 1
-  redis a hset rlock:epoch since "$(($(server_us a) / 1000 - 50000))" >/dev/null
+  background --min-hold 12h --lease 40s job -- touch began
+  wait_until queued job 1 a
+  began_ago 50000
   run -0 rlock run --epoch-guard other -- true
   rlock release --owner 00000000-0000-0000-0000-000000000000:1 job || true # hands over
   wait_until test -e began
@@ -121,39 +123,31 @@ refused() {
   run -75 rlock run --epoch-guard -n -E 0 job -- touch ran
   [[ ! -e ran && $output == *'job: not acquired: '*'grants begin in'* ]]
   accept_epoch a
-  rlock run --epoch-guard job -- bash -c 'touch begun; until [[ -e end ]]; do sleep 0.05; done' 3>&- &
-  jobs+=($!)
+  background job -- bash -c 'touch begun; until [[ -e end ]]; do sleep 0.05; done'
   wait_until test -e begun
   run -0 rlock run --epoch-guard -n -E 0 job -- touch ran
   [[ ! -e ran && -z $output ]]
 }
 
+accept_at_a_terminal() { python3 "$TESTS_DIR/lib/terminal.py" 'Grant locks at once' y "$RLOCK" doctor --accept-epoch; }
+
 @test "an answer to doctor --accept-epoch counts only for what was shown" {
   single --enable-debug-command yes
   refused --epoch-guard job
-  run -0 python3 -c '
-import pexpect, subprocess, sys
-child = pexpect.spawn(sys.argv[1], ["doctor", "--accept-epoch"], timeout=20)
-child.expect("Grant locks at once")
-subprocess.run(["redis-cli", "-s", sys.argv[2], "debug", "change-repl-id"], check=True)
-child.sendline("y")
-child.expect(pexpect.EOF)
-child.close()
-print(child.before.decode(), child.exitstatus)' "$RLOCK" "$a_sock"
-  [[ $output == *'it was restarted or failed over, lost data, or was accepted by somebody else meanwhile; look again'*' 69' ]]
+  MEANWHILE="redis-cli -s $a_sock debug change-repl-id" run -69 accept_at_a_terminal
+  [[ $output == *'it was restarted or failed over, lost data, or was accepted by somebody else meanwhile; look again'* ]]
   refused --epoch-guard job
   # The same state again, but a job has begun in between.
   redis a flushall >/dev/null
   refused --epoch-guard job
   MEANWHILE="rlock doctor --accept-epoch --yes; rlock run --epoch-guard -n job -- true; redis-cli -s $a_sock flushall" \
-    run -69 python3 "$TESTS_DIR/lib/terminal.py" 'Grant locks at once' y "$RLOCK" doctor --accept-epoch
+    run -69 accept_at_a_terminal
   [[ $output == *'look again'* ]]
   refused --epoch-guard job
 }
 
 @test "a client that need not wait for a replaced master does not end the wait of those that must" {
-  single
-  accept_epoch a
+  accepted
   redis a hset rlock:epoch before 30000 cause changed since "$(($(server_us a) / 1000 - 31000))" >/dev/null
   run -0 rlock run --epoch-guard -n job -- true
   [[ $(epoch before) == 30000 ]]
@@ -209,8 +203,7 @@ print(child.before.decode(), child.exitstatus)' "$RLOCK" "$a_sock"
 }
 
 @test "a request that is refused leaves no lease behind, and the guard ended by hand keeps that of a hold that goes on" {
-  single
-  accept_epoch a
+  accepted
   local owner
   owner=$(rlock acquire --epoch-guard job --lease 60s)
   refused --epoch-guard --lease 30d job
@@ -223,13 +216,12 @@ print(child.before.decode(), child.exitstatus)' "$RLOCK" "$a_sock"
 }
 
 @test "behind a waiter with a longer lease, jobs are told what they wait for" {
-  single
-  accept_epoch a
+  accepted
   new_life
-  rlock run --epoch-guard --lease 60s job -- true 2>/dev/null 3>&- &
-  jobs+=($!)
-  wait_until queued job 1
-  redis a hset rlock:epoch since "$(($(server_us a) / 1000 - 31000))" before 1000 >/dev/null
+  background --lease 60s job -- true
+  wait_until queued job 1 a
+  began_ago 31000
+  redis a hset rlock:epoch before 1000 >/dev/null
   refused --lease 5s --epoch-guard job
   [[ $output == *'grants begin in '* ]]
   kill "${jobs[0]}"
@@ -246,13 +238,16 @@ print(child.before.decode(), child.exitstatus)' "$RLOCK" "$a_sock"
   run -0 rlock run --epoch-guard -n job -- true
 }
 
-@test "renewals, releases and re-entries of holds that are there go on" {
-  single
-  accept_epoch a
-  rlock run --epoch-guard --lease 3s job -- bash -c 'touch begun; until [[ -e go ]]; do sleep 0.05; done
-    "$RLOCK" run --epoch-guard -n job -- touch inner' 3>&- &
-  jobs+=($!)
+# with_an_inner_job: a job that takes its lock again once the file go exists.
+with_an_inner_job() {
+  background --lease 3s job -- bash -c 'touch begun; until [[ -e go ]]; do sleep 0.05; done
+    "$RLOCK" run --epoch-guard -n job -- touch inner'
   wait_until test -e begun
+}
+
+@test "renewals, releases and re-entries of holds that are there go on" {
+  accepted
+  with_an_inner_job
   new_life
   refused --epoch-guard other
   local left
@@ -269,13 +264,11 @@ renewed() {
 }
 
 @test "a release in a new life gives the lock to no waiter yet" {
-  single
-  accept_epoch a
+  accepted
   local owner
   owner=$(rlock acquire --epoch-guard job --lease 5s)
-  rlock run --epoch-guard --lease 4s job -- touch ran 3>&- &
-  jobs+=($!)
-  wait_until queued job 1
+  background --lease 4s job -- touch ran
+  wait_until queued job 1 a
   new_life
   run -0 rlock release job --owner "$owner"
   [[ $(redis a exists job) == 0 && ! -e ran && $(epoch before) == 5000 ]]
@@ -286,10 +279,13 @@ renewed() {
   ((ran - since >= 5000))
 }
 
-@test "the record keeps the longest lease of a renewal and of a waiter, over lives that did not last" {
-  single
-  accept_epoch a
+@test "the record keeps the longest lease of a nested run, a renewal and a waiter, over lives that did not last" {
+  accepted
   local owner other
+  run -0 rlock run --epoch-guard --lease 1s -n job -- "$RLOCK" run --epoch-guard --lease 6s job -- true
+  [[ $(epoch longest) == 6000 ]]
+  run -0 rlock run --epoch-guard --lease 1s -n job -- bash -c '"$RLOCK" renew --epoch-guard --owner "$RLOCK_OWNER" --lease 7s job'
+  [[ $(epoch longest) == 7000 ]]
   other=$(rlock acquire --epoch-guard another --lease 10s)
   owner=$(rlock acquire --epoch-guard job --lease 2s)
   run -0 rlock renew --epoch-guard job --owner "$owner" --lease 20s
@@ -305,15 +301,6 @@ renewed() {
   [[ $(epoch before) == 20000 && $(epoch longest) == 0 ]]
 }
 
-@test "the record keeps the lease of a nested run, and of a renewal, that is longer than the outer one" {
-  single
-  accept_epoch a
-  run -0 rlock run --epoch-guard --lease 5s -n job -- "$RLOCK" run --epoch-guard --lease 20s job -- true
-  [[ $(epoch longest) == 20000 ]]
-  run -0 rlock run --epoch-guard --lease 5s -n job -- bash -c '"$RLOCK" renew --epoch-guard --owner "$RLOCK_OWNER" --lease 25s job'
-  [[ $(epoch longest) == 25000 ]]
-}
-
 # renewed_twice: the job is renewed once more, and again.
 renewed_twice() {
   local left
@@ -324,12 +311,8 @@ renewed_twice() {
 }
 
 @test "a record that cannot be written ends no job, and a warning says so once" {
-  single
-  accept_epoch a
-  rlock run --epoch-guard --lease 3s job -- bash -c 'touch begun; until [[ -e go ]]; do sleep 0.05; done
-    "$RLOCK" run --epoch-guard -n job -- touch inner' 2>err 3>&- &
-  jobs+=($!)
-  wait_until test -e begun
+  accepted
+  with_an_inner_job
   redis a set rlock:epoch x >/dev/null
   renewed_twice
   touch go
@@ -340,8 +323,7 @@ renewed_twice() {
 }
 
 @test "a right to the record that is taken away ends no job" {
-  single
-  accept_epoch a
+  accepted
   redis a acl setuser g on '>pw' '~*' '&*' +@all >/dev/null
   RLOCK_URL=${RLOCK_URL/:\/\//://g:pw@} rlock run --epoch-guard --lease 3s job -- bash -c 'touch begun; until [[ -e go ]]; do sleep 0.05; done' 2>err 3>&- &
   jobs+=($!)
@@ -354,11 +336,16 @@ renewed_twice() {
   [[ $(grep -c 'rlock:epoch' err) == 1 ]]
 }
 
-@test "behind Sentinels the guard is on: a job waits after a failover, but not if that was long ago" {
+# behind_sentinels REPLICAS
+behind_sentinels() {
   source "$TESTS_DIR/lib/sentinel.bash"
-  sentinels_start 2 3
+  sentinels_start "$1" 3
   RLOCK_URL=$(sentinels_url)
   export RLOCK_URL
+}
+
+@test "behind Sentinels the guard is on: a job waits after a failover, but not if that was long ago" {
+  behind_sentinels 2
   run -0 rlock run --lease 1s -n job -- true
   redis r2 config set replica-priority 0 >/dev/null # never a master
   wait_until last_for_all_sentinels
@@ -386,10 +373,7 @@ promoted() { [[ $(master_now s1) == r1 && $(master_now s2) == r1 && $(master_now
 replica_for_long() { [[ $(redis "$1" client list type replica) =~ ' age='(1[5-9]|[2-9][0-9]) ]]; }
 
 @test "behind Sentinels newcomers wait for older data that came by replication, and the master was none for a moment" {
-  source "$TESTS_DIR/lib/sentinel.bash"
-  sentinels_start 1 3
-  RLOCK_URL=$(sentinels_url)
-  export RLOCK_URL
+  behind_sentinels 1
   local name port
   # They look every 10 s, which this takes from the test's luck.
   for name in s1 s2 s3; do redis "$name" sentinel debug info-period 3600000 >/dev/null; done
@@ -414,7 +398,6 @@ replica_for_long() { [[ $(redis "$1" client list type replica) =~ ' age='(1[5-9]
 }
 
 @test "servers of a quorum always have the guard: a new one has no vote, and neither has one that was flushed" {
-  source "$TESTS_DIR/lib/quorum.bash"
   quorum_start 3
   run -0 rlock run -n --epoch-guard=false job -- true
   redis s1 flushall >/dev/null
@@ -423,22 +406,20 @@ replica_for_long() { [[ $(redis "$1" client list type replica) =~ ' age='(1[5-9]
   redis s2 flushall >/dev/null
   refused --lease 5s job
   [[ $output == *'not acquired: '*'the server has no record of earlier locks'*'grants begin in '* ]]
-  [[ $(on_servers exists job | grep -c 1) == 0 ]]
+  wait_until eval '[[ $(held_on job) == 0 ]]'
   run -0 rlock doctor --accept-epoch --yes
   run -0 rlock run -n job -- true
 }
 
 @test "a hold that a majority keeps is put back on a server that was flushed, without a wait" {
-  source "$TESTS_DIR/lib/quorum.bash"
   quorum_start 3
-  job_start --lease 5s job -- bash -c 'touch begun; until [[ -e end ]]; do sleep 0.05; done'
-  wait_until test -e begun
+  job_until end --lease 5s job
   redis s1 flushall >/dev/null
   wait_until put_back
   redis s2 flushall >/dev/null
   refused --lease 5s job
   touch end
-  job_ends 0
+  job_status 3
 }
 put_back() { [[ $(held_on job) == 3 ]]; }
 
@@ -491,7 +472,7 @@ answers() { [[ $(redis-cli -s local/redis.sock ping 2>&1) == PONG ]]; }
 @test "a lease that is longer than the life has lasted waits: status and doctor say so, and it can be accepted" {
   single
   refused --epoch-guard job
-  redis a hset rlock:epoch since "$(($(server_us a) / 1000 - 60000))" >/dev/null
+  began_ago 60000
   run -0 rlock run --epoch-guard -n --lease 50s job -- true
   refused --epoch-guard --lease 90s job
   run -0 rlock status job
@@ -510,9 +491,7 @@ answers() { [[ $(redis-cli -s local/redis.sock ping 2>&1) == PONG ]]; }
     run -0 rlock doctor --accept-epoch $yes
     [[ $output == *'not guarded'*'no job is held back: unchanged'* && $(redis a exists rlock:epoch) == 0 ]]
   done
-}
-
-@test "--accept-epoch prints no JSON and no rights" {
+  # It prints no JSON and no rights.
   run -64 rlock doctor --accept-epoch --json
   run -64 rlock doctor --accept-epoch --acl
 }

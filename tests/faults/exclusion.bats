@@ -2,18 +2,7 @@
 
 load ../lib/common
 load ../lib/job
-
-setup() {
-  redis_start srv
-  export RLOCK_URL
-  RLOCK_URL=$(redis_url srv)
-  cd "$BATS_TEST_TMPDIR"
-}
-
-teardown() {
-  assert_clean srv
-  redis_stop srv
-}
+load ../lib/server
 
 # workers COUNT JOBS: COUNT workers, which start JOBS jobs in all, each with its number as an argument.
 workers() {
@@ -81,7 +70,7 @@ JOB
   job_start --lease 6s count -- bash -c 'echo "begin a $EPOCHREALTIME" >>log; sleep 18; echo "end a $EPOCHREALTIME" >>log'
   wait_until test -s log
   run -0 rlock run count -- bash -c 'echo "begin b $EPOCHREALTIME" >>log; echo "end b $EPOCHREALTIME" >>log'
-  job_ends 0
+  job_status 0
   kill "$watcher"
   wait_until gone "$watcher"
   python3 "$TESTS_DIR/lib/overlap.py" log

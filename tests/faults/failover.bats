@@ -15,11 +15,6 @@ teardown() {
 
 other_master() { [[ $(master_now) != m ]]; }
 lines_are() { [[ $(cat log 2>/dev/null | grep -c "^$1") -ge $2 ]]; }
-queued() {
-  local number=0 i
-  for ((i = 1; i <= $2; i++)); do number=$((number + $(redis "$1" zcard "rlock:queue:{job$i}"))); done
-  ((number == $2))
-}
 
 # hold OPTION ... I: job I holds its lock until the file go exists, or until it is stopped.
 hold() {
@@ -47,9 +42,9 @@ failover() {
   for ((i = 1; i <= locks; i++)); do hold --wait-replicas "$replicas" "$i"; done
   wait_until lines_are begun "$locks"
   for ((i = 1; i <= locks; i++)); do wait_for "$i"; done
-  wait_until queued m "$locks"
-  wait_until queued r1 "$locks"
-  wait_until queued r2 "$locks"
+  wait_until queued_all m "$locks"
+  wait_until queued_all r1 "$locks"
+  wait_until queued_all r2 "$locks"
   if ((late > 0)); then
     cut_off_replicas
     for ((i = locks + 1; i <= locks + late; i++)); do hold "$i"; done

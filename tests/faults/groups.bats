@@ -6,16 +6,7 @@
 
 load ../lib/common
 load ../lib/job
-
-setup_file() { redis_start srv; }
-setup() {
-  RLOCK_URL=$(redis_url srv)
-  export RLOCK_URL
-  cd "$BATS_TEST_TMPDIR" || return
-  redis srv flushall >/dev/null # of a test that failed
-}
-teardown() { assert_clean srv; }
-teardown_file() { redis_stop srv; }
+load ../lib/server
 
 # in_script TEXT: runs it as a script in an orphaned group, with a stopped process in it. Prints "hangup" for a SIGHUP.
 in_script() {

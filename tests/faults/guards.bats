@@ -15,7 +15,7 @@ load ../lib/processes
 @test "kill -9 of the monitor: the tree is dead, the status is 74, and the lock is kept until its lease ends" {
   start_tree
   kill -9 "$monitor"
-  job_ends 74
+  job_status 74
   all_gone "$pids"
   run -75 rlock run -n job -- true
   (($(redis srv pttl job) > 0))
@@ -24,7 +24,7 @@ load ../lib/processes
 @test "kill -9 of the command: its tree is ended, the lock is free, and the shell sees the signal" {
   start_tree
   kill -9 "$command"
-  job_ends 137
+  job_status 137
   all_gone "$pids"
   run -0 rlock run -n job -- true
 }
@@ -47,14 +47,14 @@ load ../lib/processes
   kill -STOP "$monitor"
   local stopped
   stopped=$(now_ms)
-  job_ends 74
+  job_status 74
   echo "last sign of life $(($(tail -n 1 beats) - stopped)) ms after the stop"
   (($(tail -n 1 beats) < stopped + 6000))
 }
 
 @test "SIGSTOP of the frontend: the lock is kept, and the job ends normally" {
   local token began
-  start_until_go --lease 12s 3
+  job_until go --lease 12s job
   job_parts
   kill -STOP "$frontend"
   token=$(redis srv hget 'rlock:holder:{job}' token)
@@ -64,7 +64,7 @@ load ../lib/processes
   [[ $(redis srv hget 'rlock:holder:{job}' token) == "$token" ]]
   touch go
   kill -CONT "$frontend" || gone "$frontend" # the monitor has let it go on
-  job_ends 3
+  job_status 3
 }
 
 @test "leftovers are ended before the lock is released, which is not while any process of the tree lives" {
@@ -75,7 +75,7 @@ load ../lib/processes
   local daemon
   daemon=$(<"$pids")
   until gone "$daemon"; do held || gone "$daemon"; done
-  job_ends 0
+  job_status 0
   free
 }
 
@@ -83,12 +83,12 @@ load ../lib/processes
   job_start job -- sleep 100
   job_parts
   kill -TERM "$frontend"
-  job_ends 143
+  job_status 143
 }
 
 @test "a stopped job keeps its lock and continues" {
   local began
-  start_until_go --lease 12s 4
+  job_until go --lease 12s job
   job_parts
   kill -TSTP "$command"
   wait_until in_state "$frontend" T
@@ -97,5 +97,5 @@ load ../lib/processes
   run -75 rlock run -n job -- true
   touch go
   kill -CONT "$command" "$frontend"
-  job_ends 4
+  job_status 3
 }

@@ -33,7 +33,7 @@ PROGRAM
   job_start --lease 10s -k 3s job -- ./headless told "$pids"
   wait_until lines_in "$pids" 1
   lose
-  job_ends 74
+  job_status 74
   [[ -e told ]] # by SIGTERM
   # all_gone would take it for a zombie.
   [[ ! -d /proc/$(cat "$pids") ]]
@@ -70,7 +70,7 @@ PROGRAM
   wait_until in_state "$frontend" T
   kill -9 "$monitor"
   wait_until all_gone "$pids"
-  job_ends 74
+  job_status 74
 }
 
 @test "the monitor is stopped while command and frontend are: the tree is dead before the lease ends" {
@@ -81,7 +81,7 @@ PROGRAM
   wait_until in_state "$frontend" T
   kill -STOP "$monitor"
   until all_gone "$pids"; do held; done
-  job_ends 74
+  job_status 74
 }
 
 @test "a command that is stopped and continued, but not by a terminal: rlock follows it" {
@@ -97,7 +97,7 @@ PROGRAM
   goes_on() { [[ $(state_of "$frontend") == S && $(state_of "$command") != T ]]; }
   wait_until goes_on
   kill -TERM "$frontend"
-  job_ends 3
+  job_status 3
 }
 
 @test "processes from before the job are left alone in all cases" {
@@ -146,7 +146,7 @@ PROGRAM
     [[ -z $ticks ]] || used=$((ticks))
     nap 0.05
   done
-  job_ends 78
+  job_status 78
   echo "$used ticks"
   ((used < 40))
 }

@@ -17,11 +17,6 @@ teardown() {
 }
 
 other_master() { [[ $(master_now s1) != m && $(master_now s2) != m && $(master_now s3) != m ]]; }
-queued() {
-  local number=0 i
-  for ((i = 1; i <= $2; i++)); do number=$((number + $(redis "$1" zcard "rlock:queue:{job$i}"))); done
-  ((number == $2))
-}
 begun() { [[ $(cat log 2>/dev/null | grep -c "^begun $1") -ge $2 ]]; }
 # The Sentinels were asked long ago on each connection, because a recent answer would still count.
 connected_for_long() {
@@ -88,13 +83,13 @@ pairs() {
   for ((i = 1; i <= locks; i++)); do job "$i" a a-ends; done
   wait_until begun a "$locks"
   for ((i = 1; i <= locks; i++)); do job "$i" b all-end; done
-  wait_until queued m "$locks"
+  wait_until queued_all m "$locks"
   hang
   for ((i = 1; i <= locks; i++)); do job "$i" c all-end; done
   touch a-ends
   # On the old master and on the new one, or only on the new one.
   wait_until begun '[bc]' "$locks"
-  settled() { begun b "$locks" && begun c "$locks" || queued "$master" "$locks"; }
+  settled() { begun b "$locks" && begun c "$locks" || queued_all "$master" "$locks"; }
   wait_until settled
   touch all-end
   ends
@@ -138,17 +133,16 @@ pairs() {
   wait_until held_on r1 job
   wait_until held_on r2 job
   job_start job -- touch ran
-  waits() { [[ $(redis "$1" zcard 'rlock:queue:{job}') == 1 ]]; }
-  wait_until waits m
+  wait_until queued job 1 m
   hang
   # The old master hands the lock over; on the new one it still has its holder.
   rlock release --url "redis://127.0.0.1:$m_port" --owner "$owner" job
   listens() { [[ -n $(redis "$master" pubsub channels 'rlock:grant:*') ]]; }
   wait_until listens
-  wait_until waits "$master"
+  wait_until queued job 1 "$master"
   [[ ! -e ran && $(redis m role) == master* ]]
   rlock release --owner "$owner" job
-  job_ends 0
+  job_status 0
   [[ -e ran && $stderr == *'the Sentinels name another master now; waiting there'* ]]
 }
 
@@ -157,35 +151,29 @@ pairs() {
   SENTINEL_DOWN_AFTER=60000 servers # a busy machine must not cause a failover here
   owner=$(rlock acquire --lease 10m job)
   job_start -w 5m job -- touch ran
-  waits() { [[ $(redis m zcard 'rlock:queue:{job}') == 1 ]]; }
-  wait_until waits
+  wait_until queued job 1 m
   wait_until connected_for_long
   for name in s1 s2 s3; do redis_stop "$name"; done
   rlock release --url "redis://127.0.0.1:$m_port" --owner "$owner" job
-  said() { grep -q 'still waiting' "$BATS_TEST_TMPDIR/job.err"; }
-  wait_until said
+  wait_until said 'still waiting'
   [[ ! -e ran ]]
   for name in s1 s2 s3; do sentinel_start "$name"; done
-  job_ends 0
+  job_status 0
   [[ -e ran ]]
 }
 
 @test "a job that ends while only the old master has its lock: 74, and a message" {
   servers
-  start() {
-    job_start --lease 60s job -- bash -c 'until [[ -e go ]]; do sleep 0.1; done'
-    wait_until held_on m job
-  }
-  hang_after start
+  hang_after job_until go --lease 60s job
   run -0 rlock run -n job -- true
   touch go
-  job_ends 74
+  job_status 74
   [[ $stderr == *'the lock was lost while the command ran'* ]]
 }
 
 @test "a renewal goes to the new master, even if the old one would accept it: the lock is kept" {
   servers
-  job_start --lease 12s job -- bash -c 'until [[ -e go ]]; do sleep 0.1; done; exit 3'
+  job_until go --lease 12s job
   wait_until held_on m job
   wait_until held_on r1 job
   wait_until held_on r2 job
@@ -210,19 +198,19 @@ pairs() {
     wait_until held_on m job
   }
   hang_after start
-  job_ends 74
+  job_status 74
   [[ $stderr == *'it is no longer held'* ]]
 }
 
 @test "at most half of the Sentinels answer at the release: the status stays, and a message says what is unknown" {
   SENTINEL_DOWN_AFTER=60000 servers
-  job_start --lease 60s job -- bash -c 'until [[ -e go ]]; do sleep 0.1; done; exit 3'
+  job_until go --lease 60s job
   wait_until held_on m job
   wait_until connected_for_long
   redis_stop s1
   redis_stop s2
   touch go
-  job_ends 3
+  job_status 3
   [[ $stderr == *'no more than half of the Sentinels'* ]]
   [[ $(redis m exists job) == 0 ]]
 }
@@ -239,7 +227,7 @@ pairs() {
   promoted() { [[ $(redis "$new" role) == master* ]]; }
   wait_until promoted
   # The job's lock is on the new master, which two of three have named.
-  job_start --lease 60s job -- bash -c 'until [[ -e go ]]; do sleep 0.1; done; exit 3'
+  job_until go --lease 60s job
   wait_until held_on "$new" job
   connected_there() { redis "$new" client list | grep -q ' name=rlock:job age=[1-9]'; }
   wait_until connected_there
@@ -249,7 +237,7 @@ pairs() {
   sentinel_start s3
   [[ $(master_now s3) == m ]]
   touch go
-  job_ends 3
+  job_status 3
   [[ $stderr == *'no more than half of the Sentinels answer, and they name another master'* ]]
   [[ $(redis "$new" exists job) == 0 ]]
 }

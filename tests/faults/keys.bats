@@ -79,8 +79,7 @@ whole_life() {
   rlock run --wait 30s "$@" job -- true 3>&- &
   waiter=$!
   if [[ $* != *-s* && $* != *--slots* ]]; then
-    waits() { [[ $(redis srv zcard 'rlock:queue:{job}') == 1 ]]; }
-    wait_until waits
+    wait_until queued job 1
     kill -TERM "$waiter"
   fi
   wait "$waiter" || true

@@ -17,11 +17,9 @@ import argparse
 import concurrent.futures
 import os
 import select
-import shutil
 import signal
 import subprocess
 import sys
-import tempfile
 import time
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
@@ -40,12 +38,6 @@ exec sleep 1003"""
 # The second job: which processes does it find alive?
 SECOND = 'for pid in {pids}; do kill -0 $pid 2>/dev/null && echo "alive $pid"; done; echo begin'
 STATUS = {"frontend": -signal.SIGKILL, "monitor": 74, "command": -signal.SIGKILL}
-
-
-def only_child(pid):
-    """The oldest child of a process: the monitor of a frontend, the command of a monitor."""
-    with open(f"/proc/{pid}/task/{pid}/children") as file:
-        return int(file.read().split()[0])
 
 
 def read_pids(fd):
@@ -91,10 +83,10 @@ def one_round(rlock, victim, number):
     name = f"kill9-{victim}-{number}"
     lease = LEASE[victim]
     job, pids = start_job(rlock, name, lease)
-    monitor = only_child(job.pid)
+    monitor = servers.only_child(job.pid)
     target = {"frontend": job.pid, "monitor": monitor, "command": pids[-1]}
     # The last pid may be the daemon's, so look for the child.
-    target["command"] = only_child(monitor)
+    target["command"] = servers.only_child(monitor)
     second = subprocess.Popen(
         [rlock, "run", "--lease", f"{lease}s", name, "--", "sh", "-c", SECOND.format(pids=" ".join(map(str, pids)))],
         stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
@@ -145,12 +137,8 @@ def main():
     options = parser.parse_args()
 
     rlock = os.path.abspath(options.rlock)
-    folder = tempfile.mkdtemp(prefix="k9.")
-    os.chdir(folder)
-    server = servers.Server("server")
-    os.environ["RLOCK_URL"] = server.url()
     failed = False
-    try:
+    with servers.beside_a_server("k9."):
         for victim in options.victim or list(STATUS):
             with concurrent.futures.ThreadPoolExecutor(options.lanes) as lanes:
                 begun = [lanes.submit(one_round, rlock, victim, number) for number in range(options.count)]
@@ -167,9 +155,6 @@ def main():
             for fault in faults[:10]:
                 print(f"  {fault}")
             failed = failed or bool(faults) or p99 > options.p99
-    finally:
-        server.kill()
-        shutil.rmtree(folder)
     return 1 if failed else 0
 
 

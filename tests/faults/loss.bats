@@ -22,7 +22,7 @@ teardown() {
 teardown_file() { :; }
 
 stopped_with_74() {
-  job_ends 74
+  job_status 74
   all_gone "$pids"
 }
 
@@ -70,13 +70,13 @@ told_at_once() {
   redis srv acl setuser worker reset on '>pw' '~*' '&*' +@all
   export RLOCK_PASSWORD=pw
   RLOCK_URL=unix://worker@$srv_sock
-  start_until_go --lease 6s 5
+  job_until go --lease 6s job
   redis srv acl setuser worker -pexpire
   wait_until said 'cannot renew the lock'
   redis srv acl setuser worker +pexpire
   wait_until said 'renewed again'
   touch go
-  job_ends 5
+  job_status 3
   start_tree --lease 6s
   redis srv acl setuser worker -pexpire
   stopped_with_74
@@ -109,13 +109,13 @@ told_at_once() {
 @test "server killed and restarted with its data: the job continues" {
   redis_stop srv
   redis_start srv --appendonly yes
-  start_until_go --lease 12s 9
+  job_until go --lease 12s job
   redis_kill9 srv
   wait_until said 'cannot renew'
   redis_start srv --appendonly yes
   wait_until said 'renewed again'
   touch go
-  job_ends 9
+  job_status 3
   assert_clean srv
 }
 
@@ -139,7 +139,7 @@ told_at_once() {
   "$RLOCK" run --server-timeout 30s job -- python3 -c 'import time; print(time.clock_gettime_ns(time.CLOCK_BOOTTIME) // 1000000)' \
     >second 2>/dev/null 3>&- &
   local second=$!
-  job_ends 74
+  job_status 74
   local last
   last=$(tail -n 1 beats)
   # Renewed at most once, just before the server stopped.
@@ -158,10 +158,10 @@ told_at_once() {
 # The next four end before a renewal is due, so only the release can notice.
 
 # ends_with STATUS: lets it end.
-ends_with() { touch go && job_ends "$1"; }
+ends_with() { touch go && job_status "$1"; }
 
 lost_with_the_server() {
-  start_until_go 3
+  job_until go job
   redis_kill9 srv
   redis_start srv "$@"
   local next
@@ -190,7 +190,7 @@ server_over_tcp() {
 
 @test "server restarted without its data over TCP, and nobody has the lock, before a renewal was due: 74" {
   server_over_tcp
-  start_until_go 3
+  job_until go job
   redis_kill9 srv
   redis_start srv --port "$port"
   ends_with 74
@@ -198,7 +198,7 @@ server_over_tcp() {
 }
 
 @test "DEL of the key and the connection cut, before a renewal was due: 74" {
-  start_until_go 3
+  job_until go job
   redis srv del job
   redis srv client kill type normal skipme yes
   ends_with 74
@@ -206,7 +206,7 @@ server_over_tcp() {
 }
 
 @test "the connection cut before a renewal was due: the lock is released without a message" {
-  start_until_go 3
+  job_until go job
   redis srv client kill type normal skipme yes
   ends_with 3
   [[ -z $stderr && $(redis srv exists job) == 0 ]]
@@ -216,7 +216,7 @@ renewed_since() { (($(redis srv pttl job) > $1)); }
 
 @test "the connection cut before a renewal is due: the lock is renewed over another one without a message" {
   local left
-  start_until_go --lease 3s 3
+  job_until go --lease 3s job
   redis srv client kill type normal skipme yes
   left=$(redis srv pttl job)
   wait_until renewed_since "$left"
@@ -226,7 +226,7 @@ renewed_since() { (($(redis srv pttl job) > $1)); }
 
 @test "a connection that died unnoticed costs the release half of its time, but not the lock" {
   PROXY_DEAD=$PWD/dead proxy_start "$srv_sock"
-  start_until_go --server-timeout 2s 3
+  job_until go --server-timeout 2s job
   touch dead
   ends_with 3
   [[ -z $stderr && $(redis srv exists job) == 0 ]]
@@ -258,6 +258,6 @@ job_that_stops_the_server() {
 
 @test "a server that is unreachable at the release does not change the job's status" {
   job_start --server-timeout 1s job -- bash -c "kill -9 $srv_pid; exit 5"
-  job_ends 5
+  job_status 5
   assert_says 'could not be released'
 }

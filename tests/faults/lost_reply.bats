@@ -1,39 +1,34 @@
 # A reply is lost after the server has executed the request: nothing may count twice.
 
 load ../lib/common
-load ../lib/job
+load ../lib/server
 
-setup() {
+setup_file() {
   redis_start srv
   know_scripts srv
-  export RLOCK_URL="unix://$BATS_TEST_TMPDIR/p"
-  redis srv subscribe 'redisson_lock__channel:{job}' >"$BATS_TEST_TMPDIR/heard" 3>&- &
-  listener=$!
-  wait_until grep -q subscribe "$BATS_TEST_TMPDIR/heard"
 }
-
+setup() {
+  cd "$BATS_TEST_TMPDIR" || return
+  redis srv subscribe 'redisson_lock__channel:{job}' >heard 3>&- &
+  listener=$!
+  wait_until grep -q subscribe heard
+}
 teardown() {
   end_mine_wholly "$listener" "${proxy:-}"
-  wait_until gone "$listener"
-  [[ -z ${proxy:-} ]] || wait_until gone "$proxy"
+  redis srv del 'rlock:holder:{job}' >/dev/null
   assert_clean srv
-  redis_stop srv
 }
 
 # lose WORD COUNT: from now on, the replies to the first COUNT commands with WORD are lost.
-lose() {
-  python3 "$TESTS_DIR/lib/proxy.py" "$BATS_TEST_TMPDIR/p" "$srv_sock" "$BATS_TEST_TMPDIR/passed" "$@" 3>&- &
-  proxy=$!
-  wait_until test -S "$BATS_TEST_TMPDIR/p"
-}
+lose() { proxy_start "$srv_sock" "$@"; }
 
-commands_of() { grep -c -- "rlock $1" "$BATS_TEST_TMPDIR/passed"; }
+commands_of() { grep -c -- "rlock $1" passed; }
 # releases: how many the server has published so far. Later messages come after them.
 releases() {
   local mark=mark-$RANDOM$RANDOM
   redis srv publish 'redisson_lock__channel:{job}' "$mark" >/dev/null
-  wait_until grep -q "$mark" "$BATS_TEST_TMPDIR/heard"
-  grep -c '^0$' "$BATS_TEST_TMPDIR/heard"
+  wait_until grep -q "$mark" heard
+  grep -c '^0$' heard
 }
 
 @test "a reply lost after acquire: one hold, count 1, one release" {
@@ -45,15 +40,15 @@ releases() {
 
 @test "every reply lost after acquire: it gives up in time, and releases what it may have got" {
   lose 'rlock acquire' 1000
-  run -69 --separate-stderr rlock run -n --server-timeout 1s job -- touch "$BATS_TEST_TMPDIR/ran"
-  [[ ! -e $BATS_TEST_TMPDIR/ran && $(redis srv exists job) == 0 ]]
+  run -69 --separate-stderr rlock run -n --server-timeout 1s job -- touch ran
+  [[ ! -e ran && $(redis srv exists job) == 0 ]]
 }
 
 @test "a reply lost after renew: the job continues" {
   lose 'rlock renew' 2
   run --separate-stderr -7 rlock run --lease 18s job -- bash -c '
     until (($(grep -cF -- "rlock renew" "$0") >= 4)); do sleep 0.05; done; redis-cli -s "$1" hvals job; exit 7' \
-    "$BATS_TEST_TMPDIR/passed" "$srv_sock"
+    passed "$srv_sock"
   [[ $output == 1 ]]
   assert_says 'cannot renew'
   assert_says 'renewed again'
@@ -97,7 +92,7 @@ releases() {
   lose 'rlock acquire' 1
   local owner
   owner=$(rlock acquire job --lease 30s)
-  kill "$proxy" && wait_until gone "$proxy" && rm "$BATS_TEST_TMPDIR/p"
+  kill "$proxy" && wait_until gone "$proxy" && rm p
   lose 'rlock re' 2
   rlock renew job --owner "$owner"
   [[ $(redis srv hget job "$owner") == 1 ]]

@@ -38,11 +38,6 @@ cut_network() { ./here.sh ip link set cable down; }
 mend_network() { ./here.sh ip link set cable up; }
 
 lines_are() { [[ $(cat log 2>/dev/null | grep -c "^$1") -ge $2 ]]; }
-queued() {
-  local number=0 i
-  for ((i = 1; i <= $2; i++)); do number=$((number + $(redis "$1" zcard "rlock:queue:{job$i}"))); done
-  ((number == $2))
-}
 other_master() { [[ $(master_now s2) != m ]]; }
 old_one_is_replica() { [[ $(redis m role) == slave* ]]; }
 lost() { grep -c '^74$' statuses || true; }
@@ -67,8 +62,8 @@ partition() {
   for ((i = 1; i <= locks; i++)); do job here "$@" "job$i" a; done
   wait_until lines_are begun-a "$locks"
   for ((i = 1; i <= locks; i++)); do job there -w 5m "job$i" b; done
-  wait_until queued r1 "$locks"
-  wait_until queued r2 "$locks"
+  wait_until queued_all r1 "$locks"
+  wait_until queued_all r2 "$locks"
   cut_network
   wait_until other_master
 }

@@ -10,11 +10,9 @@ import argparse
 import concurrent.futures
 import itertools
 import os
-import shutil
 import signal
 import subprocess
 import sys
-import tempfile
 import time
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
@@ -29,11 +27,6 @@ while True:
     time.sleep(0.001)"""
 
 
-def only_child(pid):
-    with open(f"/proc/{pid}/task/{pid}/children") as file:
-        return int(file.read().split()[0])
-
-
 def boot_time():
     return time.clock_gettime_ns(time.CLOCK_BOOTTIME)
 
@@ -45,8 +38,8 @@ def one_round(rlock, order, folder):
                                 sys.executable, "-S", "-c", BEATS], stdout=beats, stderr=subprocess.DEVNULL)
     while os.path.getsize(path) < 100:
         time.sleep(0.01)
-    monitor = only_child(job.pid)
-    command = only_child(monitor)
+    monitor = servers.only_child(job.pid)
+    command = servers.only_child(monitor)
     pids = {"frontend": job.pid, "monitor": monitor, "command": command}
     for pid in (monitor, job.pid, command):
         os.kill(pid, signal.SIGSTOP)
@@ -71,12 +64,8 @@ def main():
     parser.add_argument("--longest", type=float, default=1000)
     options = parser.parse_args()
     rlock = os.path.abspath(options.rlock)
-    folder = tempfile.mkdtemp(prefix="ps.")
-    os.chdir(folder)
-    server = servers.Server("server")
-    os.environ["RLOCK_URL"] = server.url()
     failed = False
-    try:
+    with servers.beside_a_server("ps.") as folder:
         orders = list(itertools.permutations(("frontend", "monitor", "command")))
         with concurrent.futures.ThreadPoolExecutor(len(orders)) as lanes:
             several = list(lanes.map(
@@ -87,9 +76,6 @@ def main():
             print(f"let go in the order {', '.join(order)}: the command ran on for p50 {ran[len(ran) // 2]:.1f} "
                   f"max {ran[-1]:.1f} ms in {len(ran)} rounds", *faults, flush=True)
             failed = failed or bool(faults) or ran[-1] > options.longest
-    finally:
-        server.kill()
-        shutil.rmtree(folder)
     return 1 if failed else 0
 
 

@@ -4,17 +4,11 @@
 
 load ../lib/common
 load ../lib/chaos
-
-# between_us_and_it: a proxy at $BATS_TEST_TMPDIR/p to the server srv, $proxy.
-between_us_and_it() {
-  python3 "$TESTS_DIR/lib/proxy.py" "$BATS_TEST_TMPDIR/p" "$srv_sock" "$BATS_TEST_TMPDIR/passed" 3>&- &
-  proxy=$!
-  wait_until test -S "$BATS_TEST_TMPDIR/p"
-}
+load ../lib/server
 
 # reader NAME OPTION...: one that runs until it is stopped; its messages go to NAME.err.
 reader() {
-  RLOCK_URL=unix://$BATS_TEST_TMPDIR/p "$RLOCK" -v run -s "${@:2}" "$1" -- sh -c 'touch "$0"; exec sleep 120' "$1.started" \
+  "$RLOCK" -v run -s "${@:2}" "$1" -- sh -c 'touch "$0"; exec sleep 120' "$1.started" \
     2>"$1.err" 3>&- &
   readers+=($!)
   wait_until test -e "$1.started"
@@ -33,10 +27,8 @@ renewed_by_old_java() {
 tries_for() { sed -n 's/.*trying again for \(.*\)s, then the command.*/\1/p' "$1.err"; }
 
 @test "a reader relies on no more time than a Java reader's renewal leaves it, and does not blame the clock" {
-  cd "$BATS_TEST_TMPDIR" || return
-  local proxy readers=() name pid
-  redis_start srv
-  between_us_and_it
+  local proxy readers=() name
+  proxy_start "$srv_sock"
   reader long --lease 2m
   reader old --lease 2m
   reader short --lease 30s
@@ -48,9 +40,8 @@ tries_for() { sed -n 's/.*trying again for \(.*\)s, then the command.*/\1/p' "$1
   wait_until gone "$proxy"
   for name in long old; do WAIT_SECONDS=30 wait_until grep -q 'trying again for' "$name.err"; done
   # The third one gives up first, because it was told that its time may be short.
-  end_mine "${readers[@]}"
-  for pid in "${readers[@]}"; do wait_until gone "$pid"; done
-  redis_stop srv
+  end_mine_wholly "${readers[@]}"
+  redis srv flushall # of readers that could not release
   tail -n 4 ./*.err
   # SIGTERM comes 23.2 s after the last renewal was sent.
   [[ $(tries_for long) =~ ^[0-9]+$ ]]
@@ -61,10 +52,6 @@ tries_for() { sed -n 's/.*trying again for \(.*\)s, then the command.*/\1/p' "$1
 }
 
 @test "the lease that a reader has is the one shown and sent; without renewals it is what it asked for" {
-  cd "$BATS_TEST_TMPDIR" || return
-  redis_start srv
-  RLOCK_URL=$(redis_url srv)
-  export RLOCK_URL
   run -0 --separate-stderr rlock run -s --lease 2m --status-fd 1 x -- redis-cli -s "$srv_sock" pttl x
   assert_says '"lease_ms":30000'
   assert_says 'with --shared, rlock uses a lease of 30s instead of 2m'
@@ -81,7 +68,6 @@ tries_for() { sed -n 's/.*trying again for \(.*\)s, then the command.*/\1/p' "$1
   run -0 --separate-stderr rlock run -s --no-renew --lease 30s x -- true
   run -0 --separate-stderr rlock run -x --lease 2m --status-fd 1 x -- true
   assert_says '"lease_ms":120000'
-  redis_stop srv
 }
 
 @test "readers and writers killed, stopped and cut off: writers run alone, readers together, and no writer starves" {

@@ -3,8 +3,8 @@
 
 load ../lib/common
 load ../lib/job
+load ../lib/server
 
-setup_file() { redis_start srv; }
 setup() {
   RLOCK_URL=$(redis_url srv)
   export RLOCK_URL
@@ -17,9 +17,10 @@ teardown() {
   end_mine_wholly "$frontend"
   assert_clean srv
 }
-teardown_file() { redis_stop srv; }
 
+it_is_ours() { queued x 0 && (($(redis srv pttl x) > 5000)); }
 let_go() { rlock release x --owner "$owner"; }
+both_gone() { wait_until gone "$monitor" && wait_until gone "$command"; }
 # The first waiter: $frontend, $monitor and $command, which has executed nothing.
 wait_first() {
   job_start "$@"
@@ -32,10 +33,10 @@ sockets_of() { find "/proc/$1/fd" -lname 'socket:*' 2>/dev/null | wc -l; }
   wait_first x -- true
   "$RLOCK" run -w 1m x -- true 2>/dev/null 3>&- &
   local second=$!
-  wait_until eval '[[ $(redis srv zcard "rlock:queue:{x}") == 2 ]]'
+  wait_until queued x 2
   not pgrep -P "$second"
   kill "$frontend"
-  job_ends 143
+  job_status 143
   wait_until child_of "$second" # it is the first one now
   let_go
   wait "$second"
@@ -46,7 +47,7 @@ sockets_of() { find "/proc/$1/fd" -lname 'socket:*' 2>/dev/null | wc -l; }
   [[ $(sockets_of "$frontend") -ge 3 ]]
   wait_until eval '[[ $(sockets_of "$monitor") == 1 && $(sockets_of "$command") == 1 ]]' # to the frontend
   let_go
-  job_ends 0
+  job_status 0
 }
 
 @test "the command gets what is known only with the lock; so do the hooks" {
@@ -54,7 +55,7 @@ sockets_of() { find "/proc/$1/fd" -lname 'socket:*' 2>/dev/null | wc -l; }
     sh -c 'echo "command $RLOCK_TOKEN $RLOCK_OWNER" >>log; redis-cli -s "$1" get "redisson_lock_token:{x}" >token
            redis-cli -s "$1" hkeys x >owner' sh "$srv_sock"
   let_go
-  job_ends 0
+  job_status 0
   printf '%s %s %s\n' hook "$(<token)" "$(<owner)" command "$(<token)" "$(<owner)" | diff - log
 }
 
@@ -66,8 +67,7 @@ sockets_of() { find "/proc/$1/fd" -lname 'socket:*' 2>/dev/null | wc -l; }
     kill -s "$signal" "$frontend"
     job_status
     [[ $status == $((128 + $(kill -l "$signal"))) ]]
-    wait_until gone "$monitor"
-    wait_until gone "$command"
+    both_gone
     # Nobody has to find out that it is dead, unless the server took longer than a leaving waiter may wait for it.
     [[ $(redis srv exists 'rlock:queue:{x}') == 0 ]] || past 500
     redis srv del 'rlock:queue:{x}' 'rlock:waiters:{x}'
@@ -105,7 +105,7 @@ sockets_of() { find "/proc/$1/fd" -lname 'socket:*' 2>/dev/null | wc -l; }
   kill -STOP "$monitor"
   kill -KILL "$command"
   let_go
-  wait_until eval '[[ $(redis srv zcard "rlock:queue:{x}") == 0 && $(redis srv pttl x) -gt 5000 ]]' # it is ours
+  wait_until it_is_ours
   kill -CONT "$monitor"
   job_status
   [[ $status == 71 && ! -e ran && $(redis srv exists x) == 0 ]]
@@ -116,7 +116,7 @@ sockets_of() { find "/proc/$1/fd" -lname 'socket:*' 2>/dev/null | wc -l; }
   wait_first --on-acquire 'touch hook' x -- touch ran
   kill -STOP "$monitor"
   let_go
-  wait_until eval '[[ $(redis srv zcard "rlock:queue:{x}") == 0 && $(redis srv pttl x) -gt 5000 ]]' # it is ours
+  wait_until it_is_ours
   kill -TERM "$frontend"
   wait_until eval '! grep -q "^ShdPnd:.*4..." "/proc/$frontend/status"' # it has been taken, and passed on
   kill -CONT "$monitor"
@@ -134,7 +134,7 @@ sockets_of() { find "/proc/$1/fd" -lname 'socket:*' 2>/dev/null | wc -l; }
   in_state "$frontend" T
   kill -CONT "$frontend"
   let_go
-  job_ends 7
+  job_status 7
 }
 
 @test "a command that was stopped before its start is continued" {
@@ -142,7 +142,7 @@ sockets_of() { find "/proc/$1/fd" -lname 'socket:*' 2>/dev/null | wc -l; }
   kill -STOP "$command"
   wait_until in_state "$command" T
   let_go
-  job_ends 7
+  job_status 7
 }
 
 @test "the server cuts connections and forgets the waiters: the command still runs" {
@@ -150,9 +150,9 @@ sockets_of() { find "/proc/$1/fd" -lname 'socket:*' 2>/dev/null | wc -l; }
   redis srv client kill type normal skipme yes
   redis srv client kill type pubsub
   redis srv del 'rlock:queue:{x}' 'rlock:waiters:{x}'
-  wait_until eval '[[ $(redis srv zcard "rlock:queue:{x}") == 1 ]]'
+  wait_until queued x 1
   let_go
-  job_ends 7
+  job_status 7
 }
 
 @test "a Ctrl-Z while waiting stops the waiter, not the command later" {
@@ -162,7 +162,7 @@ sockets_of() { find "/proc/$1/fd" -lname 'socket:*' 2>/dev/null | wc -l; }
   wait_until in_state "$frontend" T
   kill -CONT "$frontend"
   let_go
-  job_ends 7
+  job_status 7
 }
 
 @test "--isolate for a waiter: its namespace is ready, too, and ends with it" {
@@ -170,8 +170,7 @@ sockets_of() { find "/proc/$1/fd" -lname 'socket:*' 2>/dev/null | wc -l; }
   needs_pid_namespaces
   wait_first --isolate x -- touch ran
   kill -KILL "$frontend"
-  wait_until gone "$monitor"
-  wait_until gone "$command"
+  both_gone
   wait "$frontend" || true
   wait_first --isolate x -- sh -c 'echo $$ >pid; exit 7'
   let_go

@@ -3,21 +3,28 @@
 load ../lib/common
 load ../lib/job
 load ../lib/quorum
-
-setup() {
-  redis_start srv
-  export RLOCK_URL
-  RLOCK_URL=$(redis_url srv)
-  cd "$BATS_TEST_TMPDIR" || return
-}
+load ../lib/server
 
 teardown() {
   redis srv del x 'rlock:holder:{x}' >/dev/null
   assert_clean srv
-  redis_stop srv
 }
 
 root_only() { [[ $(id -u) == 0 ]] || skip 'only root can do this'; }
+# as_user COMMAND ...: as a separate user, because limits count all processes of a user, and root has none. $over_tcp is
+# the address for it, and ./rlock its program in a new folder.
+as_user() { exec setpriv --reuid=61234 --regid=61234 --clear-groups "$@"; }
+user_place() {
+  root_only
+  local port
+  port=$(redis_free_port)
+  redis srv config set port "$port" >/dev/null
+  over_tcp=redis://127.0.0.1:$port
+  mkdir "$BATS_TEST_TMPDIR/place"
+  cd "$BATS_TEST_TMPDIR/place" || return
+  chmod 777 .
+  cp "$RLOCK" rlock
+}
 free() { [[ $(redis srv exists x) == 0 ]]; }
 held() { ! free; }
 
@@ -89,20 +96,11 @@ few_enough() {
   ((limit >= one + 4))
 }
 
-# As a separate user, because the limit counts all processes of a user, and root has none.
 @test "with few processes left: refused in time, or all is well" {
-  root_only
-  local port limit refused=0 fine=0 unstarted=0
-  port=$(redis_free_port)
-  redis srv config set port "$port" >/dev/null
-  local place=$BATS_TEST_TMPDIR/place
-  mkdir "$place"
-  chmod 777 "$place"
-  cp "$RLOCK" "$place/rlock"
-  cd "$place"
+  user_place
+  local limit refused=0 fine=0 unstarted=0
   for limit in {1..8}; do
-    run --separate-stderr timeout 20 setpriv --reuid=61234 --regid=61234 --clear-groups \
-      prlimit --nproc="$limit" ./rlock run -n --url "redis://127.0.0.1:$port" x -- touch ran
+    run --separate-stderr as_user timeout 20 prlimit --nproc="$limit" ./rlock run -n --url "$over_tcp" x -- touch ran
     if ((status == 0)); then fine=$((fine + 1)); else refused=$((refused + 1)); fi
     [[ $stderr != *'cannot start a process: '* ]] || unstarted=$((unstarted + 1))
     ran_or_refused
@@ -115,8 +113,7 @@ few_enough() {
   refused=0 fine=0
   for limit in {1..6}; do
     owner=$(rlock acquire x --lease 1m)
-    setpriv --reuid=61234 --regid=61234 --clear-groups prlimit --nproc="$limit" \
-      ./rlock run --url "redis://127.0.0.1:$port" x -- touch ran 2>err 3>&- &
+    as_user prlimit --nproc="$limit" ./rlock run --url "$over_tcp" x -- touch ran 2>err 3>&- &
     waiter=$!
     wait_until eval 'gone $waiter || [[ $(redis srv zcard "rlock:queue:{x}") == 1 ]]'
     rlock release x --owner "$owner"
@@ -131,17 +128,14 @@ few_enough() {
 }
 
 @test "with few processes left, a keeper is there or the error says why not" {
-  root_only
-  local limit refused=0 fine=0 port
-  port=$(redis_free_port)
-  redis srv config set port "$port" >/dev/null
-  cp "$RLOCK" ./rlock && chmod 755 . ./rlock
+  user_place
+  local limit refused=0 fine=0
   # The limit also counts those that have ended until process 1 reaps them, for which some take seconds.
   all_over() { [[ $(redis srv exists x) == 0 && -z $(ps -o pid= -U 61234) ]]; }
   for limit in {1..12}; do
     # shellcheck disable=SC2016 # for that shell
-    run --separate-stderr timeout 20 setpriv --reuid=61234 --regid=61234 --clear-groups sh -c '
-      prlimit --nproc="$1" ./rlock acquire -n --url "$2" --for-pid $$ x || exit' sh "$limit" "redis://127.0.0.1:$port"
+    run --separate-stderr as_user timeout 20 sh -c '
+      prlimit --nproc="$1" ./rlock acquire -n --url "$2" --for-pid $$ x || exit' sh "$limit" "$over_tcp"
     wait_until all_over
     if ((status == 0)); then
       fine=$((fine + 1))
@@ -218,7 +212,7 @@ hide_proc() { unshare -m sh -c 'mount -t tmpfs none /proc && exec "$@"' sh "$@";
 @test "without pidfd_open, or without a descriptor for it, a message is in its file when the program ends" {
   cc -O1 -o deny_call "$TESTS_DIR/lib/deny_call.c"
   local i
-  for i in {1..100}; do
+  for i in {1..50}; do
     run -64 taskset -c 0 sh -c './deny_call pidfd_open ENOSYS "$RLOCK" --url nowhere status x 2>err; code=$?; [ -s err ] || exit 1; exit $code'
   done
 }
@@ -249,15 +243,11 @@ hide_proc() { unshare -m sh -c 'mount -t tmpfs none /proc && exec "$@"' sh "$@";
   free
 }
 
-# unstoppable: a command in the current folder that becomes root completely, like sudo, and waits for the file "go";
-# rlock is there, too, for a user who is not root: as_user COMMAND ... Skips if this is not possible.
+# unstoppable: a command in the user's folder that becomes root completely, like sudo, and waits for the file "go". Skips if
+# this is not possible.
 unstoppable() {
-  root_only
-  local port probe
-  mkdir "$BATS_TEST_TMPDIR/place"
-  cd "$BATS_TEST_TMPDIR/place" || return
-  chmod 777 .
-  cp "$RLOCK" rlock
+  user_place
+  local probe
   cc -o become -xc - <<'PROGRAM'
 #include <stdlib.h>
 #include <unistd.h>
@@ -268,9 +258,7 @@ int main(void) {
 }
 PROGRAM
   chmod 4755 become
-  port=$(redis_free_port)
-  redis srv config set port "$port" >/dev/null
-  export RLOCK_URL=redis://127.0.0.1:$port
+  export RLOCK_URL=$over_tcp
   as_user ./become & # shows whether set-uid works here
   probe=$!
   is_root() { grep -q '^Uid:.0.0.0' "/proc/$1/status"; }
@@ -279,7 +267,6 @@ PROGRAM
   wait "$probe"
   rm go
 }
-as_user() { exec setpriv --reuid=61234 --regid=61234 --clear-groups "$@"; }
 
 @test "a command that has become root cannot be stopped: there is a message, and the lock is kept until it ends" {
   unstoppable
@@ -326,14 +313,8 @@ as_user() { exec setpriv --reuid=61234 --regid=61234 --clear-groups "$@"; }
 }
 
 @test "no room for another thread: the lock is still renewed" {
-  root_only
-  local port
-  port=$(redis_free_port)
-  redis srv config set port "$port" >/dev/null
-  cp "$RLOCK" rlock
-  chmod 755 . rlock
-  run -0 --separate-stderr setpriv --reuid=61235 --regid=61235 --clear-groups prlimit --nproc=12 \
-    ./rlock run --lease 3s --url "redis://127.0.0.1:$port" x -- python3 -c '
+  user_place
+  run -0 --separate-stderr as_user prlimit --nproc=12 ./rlock run --lease 3s --url "$over_tcp" x -- python3 -c '
 import os, time
 try:
     while True:
@@ -346,5 +327,4 @@ except BlockingIOError:
   show
   [[ $output == done ]]
   free
-  redis srv config set port 0 >/dev/null
 }

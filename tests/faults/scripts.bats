@@ -1,15 +1,13 @@
 # Scripts are sent by name. The server may forget them, and a user may lack the right to name them.
 
 load ../lib/common
+load ../lib/server
 
 setup() {
   cd "$BATS_TEST_TMPDIR" || return
-  redis_start srv
   export RLOCK_URL=unix://$srv_sock
-}
-teardown() {
-  assert_clean srv
-  redis_stop srv
+  redis srv script flush >/dev/null
+  redis srv config resetstat >/dev/null
 }
 
 # calls COMMAND: how often it was sent to the server.
@@ -50,23 +48,19 @@ calls() { redis srv info commandstats | sed -n "s/^cmdstat_$1:calls=\([0-9]*\),.
 }
 
 @test "a server that has no EVALSHA is sent scripts as a whole" {
-  redis_stop srv
-  redis_start srv --rename-command EVALSHA ''
-  RLOCK_URL=unix://$srv_sock run -0 --separate-stderr rlock run job -- true
+  redis_start other --rename-command EVALSHA ''
+  RLOCK_URL=unix://$other_sock run -0 --separate-stderr rlock run job -- true
   [[ -z $stderr ]]
+  redis_stop other
 }
 
 @test "how other servers report an unknown command" {
   local words
   for words in 'ERR unknown command `EVALSHA`, with args beginning with: `0`' "ERR unknown command 'evalsha'" \
     "NOPERM this user has no permissions to run the 'evalsha' command or its subcommand"; do
-    rm -f p passed
-    NO_EVALSHA=$words python3 "$TESTS_DIR/lib/proxy.py" p "$srv_sock" passed 3>&- &
-    local proxy=$!
-    wait_until test -S p
-    RLOCK_URL=unix://$PWD/p run -0 --separate-stderr rlock run job -- true
-    kill "$proxy"
-    wait_until gone "$proxy"
+    NO_EVALSHA=$words proxy_start "$srv_sock"
+    run -0 --separate-stderr rlock run job -- true
+    end_mine_wholly "$proxy"
     [[ -z $stderr ]]
   done
 }

@@ -2,18 +2,7 @@
 
 load ../lib/common
 load ../lib/job
-
-setup() {
-  redis_start srv
-  export RLOCK_URL
-  RLOCK_URL=$(redis_url srv)
-  cd "$BATS_TEST_TMPDIR" || return
-}
-
-teardown() {
-  assert_clean srv
-  redis_stop srv
-}
+load ../lib/server
 
 every_signal() {
   run python3 "$TESTS_DIR/faults/signals.py" --rlock "$(realpath "$RLOCK")" --server "$srv_pid" "$1"

@@ -2,17 +2,7 @@
 
 load ../lib/common
 load ../lib/job
-
-setup() {
-  redis_start srv
-  export RLOCK_URL
-  RLOCK_URL=$(redis_url srv)
-  cd "$BATS_TEST_TMPDIR" || return
-}
-teardown() {
-  assert_clean srv
-  redis_stop srv
-}
+load ../lib/server
 
 # A job waits, and listens for releases.
 listened() { [[ $(listeners_on srv 'redisson_lock__channel:{job}') == 1 ]]; }
@@ -104,22 +94,18 @@ os.execv(sys.argv[1], sys.argv[1:])' "$RLOCK" run job -- touch ran 3>&- &
   job_parts
   touch go
   wait_until gone "$command"
-  local began
-  began=$(now_ms)
-  wait_until past 100
+  nap 0.1
   kill -TERM "$frontend"
-  job_ends 143
+  job_status 143
   free
 }
 
 @test "TERM during --on-release: the hook is stopped, rlock dies of it" {
   job_start --on-release 'touch hook; sleep 1000' job -- true
   wait_until test -e hook
-  local began
-  began=$(now_ms)
-  wait_until past 100
+  nap 0.1
   kill -TERM "$frontend"
-  job_ends 143
+  job_status 143
   free
 }
 

@@ -2,6 +2,7 @@
 
 load ../lib/common
 load ../lib/job
+load ../lib/processes
 
 setup_file() {
   redis_start srv
@@ -11,9 +12,9 @@ setup() {
   RLOCK_URL=$(redis_url srv)
   export RLOCK_URL
   cd "$BATS_TEST_TMPDIR" || return
-  pids=$BATS_TEST_TMPDIR/pids
-  touch "$pids"
-  hopper=$BATS_FILE_TMPDIR/hopper
+  pids=$BATS_TEST_TMPDIR/pids hopper=$BATS_FILE_TMPDIR/hopper
+  : >"$pids"
+  mkfifo fifo
   # Neither in the job nor above it, so a guard that looks for its tree must not read it.
   sleep 1000 3>&- &
   stranger=$!
@@ -22,10 +23,9 @@ teardown() {
   kill "$stranger"
   [[ ! -e page ]] || "$hopper" page end
   all_gone "$pids"
-  redis srv del job 'rlock:holder:{job}' >/dev/null
+  lose
   assert_clean srv
 }
-teardown_file() { redis_stop srv; }
 
 # A program under strace(1) is slow, but does the same.
 traced=(env "ASAN_OPTIONS=${ASAN_OPTIONS:-}:detect_leaks=0" strace -f -qq --seccomp-bpf -o trace)
@@ -40,44 +40,36 @@ nothing_of_strangers() {
   [[ -s trace ]]
   ! grep -F "/proc/$stranger/" trace
 }
-lose() { redis srv del job 'rlock:holder:{job}' >/dev/null; }
 # daemons N: N processes in their own sessions, which only die of SIGKILL; their pids are in the file.
 daemons() {
   echo "trap '' TERM; for i in {1..$1}; do setsid bash -c 'trap \"\" TERM; echo \$\$ >>$pids; while :; do read -t 1000 <>fifo; done' </dev/null >/dev/null 2>&1 & done; while :; do read -t 1000 <>fifo; done"
 }
-free() { [[ $(redis srv exists job) == 0 ]]; }
-
 @test "a lost lock: only processes of the tree are read" {
-  can_trace
-  lists_children
-  mkfifo fifo
+  can_trace && lists_children
   watched --lease 3s -k 200ms job -- bash -c "$(daemons 3)"
   wait_until lines_in "$pids" 3
   lose
-  job_ends 74
+  job_status 74
   all_gone "$pids"
   nothing_of_strangers
 }
 
 @test "a killed monitor: only processes of the tree are read" {
-  can_trace
-  lists_children
-  mkfifo fifo
+  can_trace && lists_children
   watched --lease 2s job -- bash -c "$(daemons 3)"
   wait_until lines_in "$pids" 3
   # strace(1) is the parent of the frontend.
   kill -9 "$(child_of "$(child_of "$frontend")")"
-  job_ends 74
+  job_status 74
   all_gone "$pids"
   nothing_of_strangers
 }
 
 @test "the end of a job and its leftovers: only processes of the tree are read" {
-  can_trace
-  lists_children
+  can_trace && lists_children
   local isolate
   for isolate in '' --isolate; do
-    [[ -z $isolate ]] || unshare -p -f true 2>/dev/null || unshare -U -r -p -f true 2>/dev/null || continue
+    [[ -z $isolate ]] || pid_namespaces || continue
     watched $isolate -k 200ms job -- bash -c '(trap "" TERM; touch ready; exec sleep 1000) & until [[ -e ready ]]; do sleep 0.02; done; exit 3'
     job_status
     show
@@ -89,21 +81,19 @@ free() { [[ $(redis srv exists job) == 0 ]]; }
 
 @test "the tree is found even if the kernel does not list children" {
   can_trace
-  mkfifo fifo
   "${traced[@]}" -P /proc/thread-self/children -e trace='?access,?faccessat,?faccessat2' \
     -e inject='?access,?faccessat,?faccessat2:error=ENOENT' \
     "$RLOCK" run --lease 3s -k 200ms job -- bash -c "$(daemons 3)" >job.out 2>job.err 3>&- &
   frontend=$!
   wait_until lines_in "$pids" 3
   lose
-  job_ends 74
+  job_status 74
   all_gone "$pids"
   grep -q INJECTED trace
 }
 
 @test "the monitor takes long to kill many processes: the frontend sees that it is still killing" {
   can_trace
-  mkfifo fifo
   # 80 signals at the start of the end, which come in time; then each SIGKILL takes 50 ms.
   "${traced[@]}" -e trace=kill -e inject=kill:delay_enter=50000:when=82+ \
     "$RLOCK" run --no-renew --lease 10s -k 3s job -- bash -c "$(daemons 40)" >job.out 2>job.err 3>&- &
@@ -127,7 +117,7 @@ free() { [[ $(redis srv exists job) == 0 ]]; }
   kill -9 "$monitor"
   local began last
   began=$(rlock run -q job -- python3 -c 'import time; print(time.clock_gettime_ns(time.CLOCK_BOOTTIME) // 1000000)')
-  job_ends 74
+  job_status 74
   last=$("$hopper" page read | cut -d' ' -f1)
   echo "the next one began $((began - last)) ms after the last sign of life"
   ((last < began))
@@ -144,7 +134,7 @@ free() { [[ $(redis srv exists job) == 0 ]]; }
   said_or_over() { said 'keeps forking' || gone "$frontend"; }
   WAIT_SECONDS=30 wait_until said_or_over
   "$hopper" page end
-  job_ends 124
+  job_status 124
   [[ $(grep -c 'keeps forking, faster than it can be killed' job.err) == 1 ]]
   [[ $(grep 'keeps forking' job.err | grep -o '(hopper)' | wc -l) -le 5 ]]
   not said 'cannot be killed;'
@@ -154,13 +144,12 @@ free() { [[ $(redis srv exists job) == 0 ]]; }
 @test "the stop that is part of the killing only stops the tree" {
   job_start --max-hold 500ms -k 100ms job -- "$hopper" page 50 10 5000
   # The frontend would wait for somebody to continue it.
-  job_ends 124
+  job_status 124
   free
 }
 
 @test "/proc is that of another PID namespace: its processes are not taken for ours" {
   unshare -p -f --mount-proc true 2>/dev/null || skip 'PID NAMESPACES ARE NOT ALLOWED HERE'
-  mkfifo fifo
   # Whatever number the monitor has: there, too, it belongs to a child of process 1, which has a child of its own. The
   # command's leftover does not end by SIGTERM, which it does not get, but by itself.
   unshare -p -f --mount-proc --kill-child bash -c 'for i in {1..30}; do
@@ -174,5 +163,5 @@ free() { [[ $(redis srv exists job) == 0 ]]; }
   wait_until said 'a process that /proc does not show'
   [[ $(grep -c 'cannot be killed' job.err) == 1 ]]
   touch go
-  job_ends 6
+  job_status 6
 }

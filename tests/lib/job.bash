@@ -38,13 +38,7 @@ job_status() {
   wait "$frontend" || status=$?
   stderr=$(cat "$BATS_TEST_TMPDIR/job.err")
   output=$(cat "$BATS_TEST_TMPDIR/job.out")
-  [[ $# == 0 || $status == "$1" ]]
-}
-
-job_ends() {
-  job_status
-  show
-  [[ $status == "$1" ]]
+  [[ $# == 0 || $status == "$1" ]] || { show && return 1; }
 }
 
 # The frontend is stopped first, so it cannot act on the monitor's death. (The other way round, the kernel would

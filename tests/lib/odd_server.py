@@ -56,13 +56,11 @@ SPEAKING = "grant token outcome twice fault wrong once repeat behind forget conf
 UNASKED = "unasked greets".split()
 MANY = "moved ask crowd masters masters-grant".split()
 SPEAKING += MANY
+# What these answer, and what they go on with.
+ANSWERS = {"garbage": b"\x1b[31mwhat?\x07\x00\xff\r\n\r\n", "http": b"HTTP/1.1 400 Bad Request\r\nContent-Length: 0\r\n\r\n",
+           "line": b"+", "bulk": b"$536870912\r\n", "array": b"*2147483647\r\n", "huge": b"*4294967296\r\n", "negative": b"$-5\r\n"}
+FLOODS = {"line": b"a" * CHUNK, "bulk": b"a" * CHUNK, "array": b":1\r\n" * (CHUNK // 4), "nest": b"*1\r\n" * (CHUNK // 4)}
 kept = []
-
-
-def endless(connection, head, body):
-    connection.sendall(head)
-    while True:
-        connection.sendall(body)
 
 
 def read_value(stream):
@@ -174,7 +172,8 @@ def speak(mode, text, connection, number):
         if words[0] == b"SUBSCRIBE" and mode in ("confirm", "refuse", "message"):
             flood = {"confirm": encoded([b"subscribe", words[1], 1]), "refuse": b"-%s\r\n" % text,
                      "message": encoded([b"message", words[1], text])}[mode]
-            endless(connection, b"", flood * (CHUNK // len(flood)))
+            while True:
+                connection.sendall(flood * (CHUNK // len(flood)))
 
 
 def serve(mode, text, connection, number):
@@ -193,26 +192,12 @@ def serve(mode, text, connection, number):
         sent = connection.recv(4096)
         if mode == "echo":
             connection.sendall(b"502 unknown: %s\r\n" % sent.replace(b"\r\n", b" "))
-        elif mode == "garbage":
-            connection.sendall(b"\x1b[31mwhat?\x07\x00\xff\r\n\r\n")
-        elif mode == "http":
-            connection.sendall(b"HTTP/1.1 400 Bad Request\r\nContent-Length: 0\r\n\r\n")
-        elif mode == "trickle":
-            while True:
-                connection.sendall(b"+")
-                time.sleep(0.1)
-        elif mode == "line":
-            endless(connection, b"+", b"a" * CHUNK)
-        elif mode == "bulk":
-            endless(connection, b"$536870912\r\n", b"a" * CHUNK)
-        elif mode == "array":
-            endless(connection, b"*2147483647\r\n", b":1\r\n" * (CHUNK // 4))
-        elif mode == "nest":
-            endless(connection, b"", b"*1\r\n" * (CHUNK // 4))
-        elif mode == "huge":
-            connection.sendall(b"*4294967296\r\n")
-        elif mode == "negative":
-            connection.sendall(b"$-5\r\n")
+        connection.sendall(ANSWERS.get(mode, b""))
+        while mode == "trickle":
+            connection.sendall(b"+")
+            time.sleep(0.1)
+        while mode in FLOODS:
+            connection.sendall(FLOODS[mode])
         while connection.recv(4096):
             pass
     except OSError:

@@ -2,7 +2,6 @@
 # a tree, of which none may be left.
 #
 #   start_tree [OPTION ...]   a job whose tree of three processes is hard to end; sets $monitor and $command
-#   start_until_go [OPTION ...] STATUS   a job that ends with this status once the file go exists
 #   lose                      the lock of the job is lost
 
 source "$TESTS_DIR/lib/server.bash"
@@ -28,8 +27,4 @@ start_tree() {
   job_start "$@" -k 300ms job -- bash -c "$(tree "$pids")"
   wait_until lines_in "$pids" 3
   job_parts
-}
-start_until_go() {
-  job_start "${@:1:$#-1}" job -- bash -c 'touch begun; until [[ -e go ]]; do sleep 0.02; done; exit "$1"' job "${*: -1}"
-  wait_until test -e begun
 }

@@ -259,7 +259,8 @@ publish_on() {
 queued() { [[ $(redis "${3:-srv}" zcard "rlock:queue:{$1}") == "$2" ]]; }
 
 proxy_start() {
-  local folder=${BATS_TEST_TMPDIR:-$BATS_FILE_TMPDIR}
+  local folder=$BATS_TEST_TMPDIR
+  rm -f "$folder"/{p,passed}
   python3 "$TESTS_DIR/lib/proxy.py" "$folder/p" "$1" "$folder/passed" "${@:2}" 3>&- &
   proxy=$!
   wait_until test -S "$folder/p"

@@ -6,6 +6,7 @@
 #   sentinels_url [SENTINEL ...]            the address for rlock: of all Sentinels, or of these
 #   sentinel_run NAME                       one that was stopped, again
 #   master_now                              the name of the server that Sentinel s1 calls the master: m, r1 ...
+#   queued_all NAME LOCKS                   each of the locks job1 ... has a waiter there
 #   sentinels_stop
 #
 # The first job does not have to wait (accept_epoch); after a failover, all have to, except with RLOCK_EPOCH_GUARD=false.
@@ -100,6 +101,12 @@ master_now() {
     at=${name}_port
     [[ ${!at} != "$port" ]] || echo "$name"
   done
+}
+
+queued_all() {
+  local number=0 i
+  for ((i = 1; i <= $2; i++)); do number=$((number + $(redis "$1" zcard "rlock:queue:{job$i}"))); done
+  ((number == $2))
 }
 
 sentinels_stop() {

@@ -1,11 +1,13 @@
 """Real servers, for tests in Python. Each has a folder of its own below the current one, listens on the Unix socket `s`
 there, and ends with the script that started it, however that ends.
 """
+import contextlib
 import os
 import random
 import shutil
 import signal
 import subprocess
+import tempfile
 import time
 
 import redis
@@ -23,6 +25,26 @@ def wait_until(true, seconds=60):
             return False
         time.sleep(0.02)
     return True
+
+
+@contextlib.contextmanager
+def beside_a_server(prefix):
+    """In a folder of its own, with a server that RLOCK_URL names."""
+    folder = tempfile.mkdtemp(prefix=prefix)
+    os.chdir(folder)
+    server = Server("server")
+    os.environ["RLOCK_URL"] = server.url()
+    try:
+        yield folder
+    finally:
+        server.kill()
+        shutil.rmtree(folder)
+
+
+def only_child(pid):
+    """The oldest child of a process: the monitor of a frontend, the command of a monitor."""
+    with open(f"/proc/{pid}/task/{pid}/children") as file:
+        return int(file.read().split()[0])
 
 
 def need(true, what, seconds=60):

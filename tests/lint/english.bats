@@ -2,9 +2,7 @@
 
 load ../lib/common
 
-setup() {
-  cd "$TESTS_DIR/.." || return
-}
+setup() { cd "$TESTS_DIR/.." || return; }
 
 # Documents, messages and comments.
 DOCUMENTS='src/* src/*/* lua/* lua/features/* completions/*.cc bench/*.* packaging/*.sh .ci/run README.md CONTRIBUTING.md SECURITY.md CHANGELOG.md docs/[!t]*.md docs/tldr/*.md man/* tests/*/README.md packaging/examples/* packaging/examples/*/* packaging/examples/*/*/* packaging/rlock.toml'
@@ -38,11 +36,8 @@ idioms() { grep -nHiE -d skip -f <(sed 's/ *=>.*//; /^#/d; /^$/d' "$IDIOMS") -- 
   run -1 idioms plain
 }
 
-@test "the README is short enough to be read to its end" {
+@test "every link in a document leads to a file, and to a heading in it; the README is short enough to be read to its end" {
   (($(wc -w <README.md) <= 1800))
-}
-
-@test "every link in a document leads to a file, and to a heading in it" {
   python3 - README.md CONTRIBUTING.md SECURITY.md CHANGELOG.md docs/*.md tests/*/README.md <<'PYTHON'
 import os, re, sys
 

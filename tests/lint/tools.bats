@@ -3,9 +3,7 @@
 
 load ../lib/common
 
-setup() {
-  cd "$TESTS_DIR/.."
-}
+setup() { cd "$TESTS_DIR/.."; }
 
 # needs TOOL...: sets $tool to the first one that is installed.
 needs() {
@@ -25,14 +23,10 @@ shells() { grep -rIlE --exclude-dir=.git --exclude-dir='build*' --exclude='*.bat
   find src tests/unit tests/fuzz tests/model bench completions -name '*.h' -o -name '*.cc' | xargs "$tool" --dry-run -Werror
 }
 
-# It cannot know variables that another file sets or uses.
-@test "shellcheck: scripts" {
+@test "shellcheck: scripts and tests" {
   needs shellcheck
+  # It cannot know variables that another file sets or uses.
   shellcheck -S warning -e SC2034,SC2154 $(shells) packaging/archives.sh packaging/install.sh packaging/roots.sh tests/lib/*.bash tests/interop/*.bash
-}
-
-@test "shellcheck: tests" {
-  needs shellcheck
   shellcheck -S error tests/*/*.bats
 }
 

@@ -94,10 +94,10 @@ def faults_of_processes(crowd):
         one.send_signal(signal.SIGSTOP)
         return lambda: one.send_signal(signal.SIGCONT), rng.uniform(0.1, 8)
 
-    stop, kill = signal.SIGSTOP, signal.SIGKILL
-    return [Fault("kill -9 of a frontend", on_job(0, kill)), Fault("kill -9 of a monitor", on_job(1, kill)),
-            Fault("kill -9 of a command", on_job(2, kill)), Fault("kill -9 of both guards", both_guards),
-            Fault("kill -9 of a waiter", on_job(0, kill, running=False)),
+    stop, killed = signal.SIGSTOP, signal.SIGKILL
+    return [Fault("kill -9 of a frontend", on_job(0, killed)), Fault("kill -9 of a monitor", on_job(1, killed)),
+            Fault("kill -9 of a command", on_job(2, killed)), Fault("kill -9 of both guards", both_guards),
+            Fault("kill -9 of a waiter", on_job(0, killed, running=False)),
             Fault("SIGTERM to a job", on_job(0, signal.SIGTERM)),
             Fault("a frontend is stopped", on_job(0, stop, (0.1, 7))),
             Fault("a monitor is stopped", on_job(1, stop, (0.1, 7))),
@@ -106,14 +106,14 @@ def faults_of_processes(crowd):
             Fault("kill -9 of a direct client", client_killed), Fault("a direct client is stopped", client_stopped)]
 
 
-def run_on(pick, act):
-    """A fault of a server that `pick` chooses, and that is over at once."""
+def run_on(pick, act, shortest=0, longest=0):
+    """A fault of a running server that `pick` chooses. act(server, rng) returns the repair, if there is one."""
     def fault(rng):
         server = pick(rng)
         if not server or not server.runs():
             return None
-        act(server)
-        return NOTHING
+        repair = act(server, rng)
+        return (repair, rng.uniform(shortest, longest)) if longest else NOTHING
 
     return fault
 
@@ -121,32 +121,39 @@ def run_on(pick, act):
 def small_faults(pick):
     """They are repaired by rlock itself."""
     def closed(what):
-        return run_on(pick, lambda server: servers.raw(server, "client", "kill", "type", what))
+        return run_on(pick, lambda server, _: servers.raw(server, "client", "kill", "type", what))
 
     return [Fault("connections are closed", closed("normal")), Fault("listeners are disconnected", closed("pubsub")),
-            Fault("the scripts are forgotten", run_on(pick, lambda server: server.redis.script_flush()))]
+            Fault("the scripts are forgotten", run_on(pick, lambda server, _: server.redis.script_flush()))]
 
 
-def hangs(pick, quiet, shortest, longest):
-    def act(rng):
-        server = pick(rng)
-        if not server or not server.runs():
-            return None
-        server.freeze()
-        return server.thaw, rng.uniform(shortest, longest)
+def freeze(server, _):
+    server.freeze()
+    return server.thaw
 
-    return Fault("a server hangs", act, quiet)
+
+def kill(server, _):
+    server.kill()
+    return server.start
+
+
+def lose_data(server, _):
+    server.kill()
+    server.lose_data()
+    return server.start
+
+
+def fill(server, _):
+    server.redis.config_set("maxmemory", 1)
+    return lambda: server.redis.config_set("maxmemory", 0)
+
+
+def hangs(pick):
+    return Fault("a server hangs", run_on(pick, freeze, 0.2, 3), 4)
 
 
 def full(pick):
-    def act(rng):
-        server = pick(rng)
-        if not server or not server.runs():
-            return None
-        server.redis.config_set("maxmemory", 1)
-        return lambda: server.redis.config_set("maxmemory", 0), rng.uniform(0.5, 2)
-
-    return Fault("a server is out of memory", act, 3)
+    return Fault("a server is out of memory", run_on(pick, fill, 0.5, 2), 3)
 
 
 class OneServer:
@@ -171,14 +178,9 @@ class OneServer:
 
         return act
 
-    def killed(self, rng):
-        self.server.kill()
-        return self.server.start, rng.uniform(0, 1)
-
-    def emptied(self, rng):
-        self.server.kill()
-        self.server.lose_data()
-        return self.server.start, rng.uniform(0, 1)
+    def always(self, act):
+        """A fault of the server that may not be running."""
+        return lambda rng: (act(self.server, rng), rng.uniform(0, 1))
 
     def flushed(self, rng):
         self.server.redis.flushall()
@@ -193,13 +195,13 @@ class OneServer:
 
     def faults(self):
         pick = lambda rng: self.server
-        return [*small_faults(pick), hangs(pick, 4, 0.2, 3), full(pick),
+        return [*small_faults(pick), hangs(pick), full(pick),
                 Fault("replies are lost", self.order(lambda rng: f"lose {rng.uniform(0.01, 0.2):.3f}")),
                 Fault("replies are late", self.order(lambda rng: f"delay {rng.uniform(0.1, 1):.3f} {rng.uniform(0.05, 0.6):.3f}")),
                 Fault("the network hangs", self.order(lambda rng: f"hole {rng.uniform(0.1, 3):.3f}")),
                 Fault("the network is cut", self.order(lambda rng: "cut")),
-                Fault("a server is killed, and starts with its file", self.killed, 8),
-                Fault("a server is killed, and starts without data", self.emptied, 36),
+                Fault("a server is killed, and starts with its file", self.always(kill), 8),
+                Fault("a server is killed, and starts without data", self.always(lose_data), 36),
                 Fault("FLUSHALL", self.flushed, 34),
                 Fault("the clock is stepped forward", self.stepped(1), 6),
                 Fault("the clock is stepped back", self.stepped(-1), 6)]
@@ -236,26 +238,13 @@ class BehindSentinels:
         except servers.redis.RedisError:
             return None
 
-    def hung(self, rng):
-        master = self.master(rng)
-        if not master:
-            return None
+    def hang(self, master, _):
         master.freeze()
         servers.wait_until(lambda: self.servers.master() not in (master, None), 20)
-        return master.thaw, rng.uniform(0, 3)
+        return master.thaw
 
-    def killed(self, rng):
-        master = self.master(rng)
-        if not master:
-            return None
-        master.kill()
-        return master.start, rng.uniform(4, 8)
-
-    def forgets(self, rng):
+    def forget(self, master, rng):
         """The replicas are cut off for a while before the master is killed."""
-        master = self.master(rng)
-        if not master:
-            return None
         replicas = [one for one in self.data() if one is not master]
         for one in replicas:
             one.freeze()
@@ -264,7 +253,7 @@ class BehindSentinels:
         master.kill()
         for one in replicas:
             one.thaw()
-        return master.start, rng.uniform(4, 8)
+        return master.start
 
     def switched(self, rng):
         if not self.master(rng):
@@ -276,25 +265,18 @@ class BehindSentinels:
         return NOTHING
 
     def stopped(self, group):
-        def act(rng):
-            if not self.master(rng):
-                return None
-            one = rng.choice(group() if callable(group) else group)
-            one.freeze()
-            return one.thaw, rng.uniform(0.5, 4)
-
-        return act
+        return run_on(lambda rng: self.master(rng) and rng.choice(group()), freeze, 0.5, 4)
 
     def replicas_now(self):
         return [one for one in self.data() if one.role() == "slave"]
 
     def faults(self):
         return [*small_faults(self.master), full(self.master),
-                Fault("a master hangs until it is replaced, and comes back", self.hung, 26),
-                Fault("a master is killed, and comes back as a replica", self.killed, 28),
-                Fault("a master is killed whose last grants no replica knows", self.forgets, 28),
+                Fault("a master hangs until it is replaced, and comes back", run_on(self.master, self.hang, 0, 3), 26),
+                Fault("a master is killed, and comes back as a replica", run_on(self.master, kill, 4, 8), 28),
+                Fault("a master is killed whose last grants no replica knows", run_on(self.master, self.forget, 4, 8), 28),
                 Fault("SENTINEL FAILOVER", self.switched, 26),
-                Fault("a Sentinel hangs", self.stopped(self.servers.sentinels), 5),
+                Fault("a Sentinel hangs", self.stopped(lambda: self.servers.sentinels), 5),
                 Fault("a replica hangs", self.stopped(self.replicas_now), 5)]
 
     def stop(self):
@@ -317,13 +299,6 @@ class InCluster:
             return None
         return rng.choice(self.servers.servers)
 
-    def killed(self, rng):
-        server = self.any(rng)
-        if not server:
-            return None
-        server.kill()
-        return server.start, rng.uniform(0, 2)
-
     def moved(self, rng):
         if not self.any(rng):
             return None
@@ -334,8 +309,8 @@ class InCluster:
         return NOTHING
 
     def faults(self):
-        return [*small_faults(self.any), full(self.any), hangs(self.any, 4, 0.2, 3),
-                Fault("a server is killed, and starts with its file", self.killed, 6),
+        return [*small_faults(self.any), full(self.any), hangs(self.any),
+                Fault("a server is killed, and starts with its file", run_on(self.any, kill, 0, 2), 6),
                 Fault("a slot moves to another server", self.moved, 1)]
 
     def stop(self):
@@ -362,55 +337,35 @@ class Quorum:
         bad = [one for one in self.servers if one.bad_until > time.monotonic()]
         return rng.choice([one for one in self.servers if one not in bad]) if len(bad) <= at_most else None
 
-    def harm(self, act, bad_for, at_most=1):
-        """act(server, rng) returns the repair. Bad for some seconds after that."""
+    def harm(self, act, bad_for, shortest=0, longest=0, at_most=1):
+        """act(server, rng) returns the repair, if there is one. Bad for some seconds after that."""
         def fault(rng):
             server = self.good(rng, at_most)
             if not server:
                 return None
             server.bad_until = float("inf")
-            repair, after = act(server, rng) or NOTHING
+            repair = act(server, rng)
 
             def mend():
-                repair()
+                if longest:
+                    repair()
                 server.bad_until = time.monotonic() + bad_for
 
-            return mend, after
+            return mend, rng.uniform(shortest, longest)
 
         return fault
-
-    def hangs(self, server, rng):
-        server.freeze()
-        return server.thaw, rng.uniform(0.2, 6)
-
-    def killed(self, server, rng):
-        server.kill()
-        return server.start, rng.uniform(0.2, 3)
-
-    def emptied(self, server, rng):
-        server.kill()
-        server.lose_data()
-        return server.start, rng.uniform(0.2, 3)
-
-    def flushed(self, server, rng):
-        server.redis.flushall()
-
-    def out_of_time(self, server, rng):
-        server.step(rng.choice((-1, 1)) * rng.randrange(1000, 10000))
-
-    def out_of_memory(self, server, rng):
-        server.redis.config_set("maxmemory", 1)
-        return lambda: server.redis.config_set("maxmemory", 0), rng.uniform(0.5, 2)
 
     def faults(self):
         # A hold is put back where it is missing with the next renewal.
         back = 3
-        return [*small_faults(self.good), Fault("a server of the minority hangs", self.harm(self.hangs, back), 3),
-                Fault("a server of the minority is killed, and starts with its file", self.harm(self.killed, self.NO_VOTE), 4),
-                Fault("a server of the minority starts without its data", self.harm(self.emptied, self.FLUSHED), 4),
-                Fault("FLUSHALL on a server of the minority", self.harm(self.flushed, self.FLUSHED), 4),
-                Fault("the clock of a server of the minority is wrong by seconds", self.harm(self.out_of_time, self.NO_VOTE, 0), 4),
-                Fault("a server of the minority is out of memory", self.harm(self.out_of_memory, back), 3)]
+        flush = lambda server, _: server.redis.flushall()
+        step = lambda server, rng: server.step(rng.choice((-1, 1)) * rng.randrange(1000, 10000))
+        return [*small_faults(self.good), Fault("a server of the minority hangs", self.harm(freeze, back, 0.2, 6), 3),
+                Fault("a server of the minority is killed, and starts with its file", self.harm(kill, self.NO_VOTE, 0.2, 3), 4),
+                Fault("a server of the minority starts without its data", self.harm(lose_data, self.FLUSHED, 0.2, 3), 4),
+                Fault("FLUSHALL on a server of the minority", self.harm(flush, self.FLUSHED), 4),
+                Fault("the clock of a server of the minority is wrong by seconds", self.harm(step, self.NO_VOTE, at_most=0), 4),
+                Fault("a server of the minority is out of memory", self.harm(fill, back, 0.5, 2), 3)]
 
     def stop(self):
         for one in self.servers:
