@@ -19,10 +19,9 @@ teardown() {
 
 left() { redis srv pttl "$1"; }
 count() { redis srv hvals "$1"; }
-begin() { # OPTION...: a command that runs until there is a file "end"
-  job_start --owner "$owner" "$@" -- bash -c 'touch begun; until [[ -e end ]]; do sleep 0.02; done'
-  wait_until test -e begun
-}
+# begin [OPTION ...]: a command that runs until there is a file "end". used OPTION...: another one is not started.
+begin() { job_until end --owner "$owner" "$@" job; }
+used() { tells 76 "$1" rlock run --owner "$owner" "${@:2}" -- touch ran && [[ ! -e ran ]]; }
 
 @test "plan, approve, apply: the lock, its owner and its fencing token stay the same, and the lease is the whole one again" {
   eval "$(rlock acquire --lease 60s --export apply)"
@@ -38,8 +37,7 @@ begin() { # OPTION...: a command that runs until there is a file "end"
   (($(left apply) > 100000))
   run -7 rlock run --owner "$owner" --release apply -- bash -c 'exit 7'
   [[ $(redis srv exists apply) == 0 ]]
-  run -76 rlock run --owner "$owner" apply -- touch ran
-  [[ ! -e ran && $output == *"apply: not held by owner $owner: its lease has ended, or it was released"* ]]
+  used "apply: not held by owner $owner: its lease has ended, or it was released" apply
 }
 
 @test "it is renewed while the command runs, and nested runs work" {
@@ -51,30 +49,27 @@ begin() { # OPTION...: a command that runs until there is a file "end"
 
 @test "two at the same time under one owner are refused" {
   owner=$(rlock acquire --lease 30s job)
-  begin job
-  run -76 rlock run --owner "$owner" job -- touch ran
-  [[ ! -e ran && $output == *'job: this hold is in use: a job runs under it'* ]]
-  # Also if the owner's own hold has been released meanwhile.
+  begin
+  used 'job: this hold is in use: a job runs under it' job
+  # Also if the owner's own hold has been released meanwhile; the lock is free when the command ends.
   rlock release --owner "$owner" job
-  run -76 rlock run --owner "$owner" job -- touch ran
-  [[ ! -e ran ]]
+  used '' job
+  run -75 rlock run -n job -- true
   touch end
-  job_status
+  job_status 3
+  [[ $(redis srv exists job) == 0 ]]
   rm end begun
   owner=$(rlock acquire --lease 30s job)
   run -0 rlock run --owner "$owner" --release job -- true
 }
 
 @test "the hold of a job, and that of a keeper, are refused, because something works under them already" {
-  job_start job -- bash -c 'touch begun; until [[ -e end ]]; do sleep 0.02; done'
-  wait_until test -e begun
+  job_until end job
   owner=$(redis srv hget 'rlock:holder:{job}' owner)
-  run -76 rlock run --owner "$owner" --release job -- touch ran
-  [[ ! -e ran && $output == *'this hold is in use: a job runs under it'* ]]
+  used 'this hold is in use: a job runs under it' --release job
   [[ $(redis srv exists job) == 1 ]]
   owner=$(rlock acquire --for-pid $$ --history kept)
-  run -76 rlock run --owner "$owner" --release kept -- touch ran
-  [[ ! -e ran && $output == *'or rlock acquire --for-pid keeps it'* ]]
+  used 'or rlock acquire --for-pid keeps it' --release kept
   rlock release --owner "$owner" kept
   redis srv del 'rlock:history:{kept}' 'rlock:totals:{kept}' >/dev/null
 }
@@ -82,8 +77,7 @@ begin() { # OPTION...: a command that runs until there is a file "end"
 @test "a lock that is only kept after its job is nobody's hold" {
   rlock run --min-hold 10m job -- true
   owner=$(redis srv hget 'rlock:holder:{job}' owner)
-  run -76 rlock run --owner "$owner" --release job -- touch ran
-  [[ ! -e ran && $output == *"job: not held by owner $owner"* ]]
+  used "job: not held by owner $owner" --release job
   rlock force-unlock --yes --now job
 }
 
@@ -116,29 +110,6 @@ begin() { # OPTION...: a command that runs until there is a file "end"
   run -0 timeout 1 "$RLOCK" force-unlock -y job
 }
 
-@test "the command knows the names of the slots that were acquired" {
-  owner=$(rlock acquire --lease 30s --from gpu0,gpu1,gpu2 --take 2 job)
-  prints '0 1:gpu0 gpu1' rlock run --owner "$owner" --release job -- bash -c 'echo "$RLOCK_SLOT:$RLOCK_RESOURCE"'
-}
-
-@test "a lock that is taken away stops the command: 74" {
-  owner=$(rlock acquire --lease 3s job)
-  begin --lease 3s job
-  rlock force-unlock --now -y job
-  job_status 74
-  [[ $stderr == *'the lock is lost'* ]]
-}
-
-@test "a release of the owner's hold while the command runs frees the lock when the command ends" {
-  owner=$(rlock acquire --lease 30s job)
-  begin job
-  rlock release --owner "$owner" job
-  run -75 rlock run -n job -- true
-  touch end
-  job_status 0
-  [[ $(redis srv exists job) == 0 ]]
-}
-
 @test "every kind of lock, and several at once" {
   for kind in '' -s -x '--slots 2' '--protocol set'; do
     owner=$(rlock acquire --lease 30s $kind one)
@@ -154,8 +125,8 @@ begin() { # OPTION...: a command that runs until there is a file "end"
   # If one of them is gone, nothing runs, and the other stays as it was.
   owner=$(rlock acquire --lease 30s a b)
   rlock release --owner "$owner" b
-  run -76 rlock run --owner "$owner" a b -- touch ran
-  [[ ! -e ran && $(redis srv hget a "$owner") == 1 ]]
+  used '' a b
+  [[ $(redis srv hget a "$owner") == 1 ]]
   rlock release --owner "$owner" a
 }
 
@@ -170,19 +141,15 @@ begin() { # OPTION...: a command that runs until there is a file "end"
   redis srv del 'rlock:history:{job}' 'rlock:totals:{job}' >/dev/null
 }
 
-@test "options that only make sense for a new lock are refused" {
-  local id=1b9d6bcd-bbfd-4b2d-9b5d-ab8dfbbd4bed:1
-  tells 64 '--owner uses a lock that is already held, so do not give --wait' rlock run --owner $id -w 1m job -- true
-  run -64 rlock run --owner $id --min-hold 1m job -- true
-  run -64 rlock run --owner $id --once 1.4 job -- true
-  run -64 rlock run --owner $id --keep 1m --release job -- true
-  run -64 rlock run --keep 1m job -- true
-  run -64 rlock run --release job -- true
-}
-
-@test "the host with both guards dies: the lock expires with its lease" {
+@test "a lock that is taken away stops the command: 74; if the host with both guards dies, it expires with its lease" {
+  owner=$(rlock acquire --lease 3s job)
+  begin --lease 3s
+  rlock force-unlock --now -y job
+  job_status 74
+  [[ $stderr == *'the lock is lost'* ]]
+  rm begun
   owner=$(rlock acquire --lease 2s job)
-  begin --lease 2s job
+  begin --lease 2s
   job_parts
   kill_guards
   wait_until free job

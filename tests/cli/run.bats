@@ -19,18 +19,8 @@ start_waiter() {
   run -0 rlock run a -- python3 -c "$look" </dev/null
 }
 
-@test "a waiter is woken by the release, long before the lease ends" {
-  local owner
+@test "a waiter does not start before the release, which wakes it, long before the lease ends" {
   owner=$(rlock acquire --lease 10m a)
-  start_waiter a
-  rlock release a --owner "$owner"
-  wait_until test -e started
-  wait "$waiter"
-}
-
-@test "a waiter does not start before the release" {
-  local owner
-  owner=$(take a)
   start_waiter a
   [[ ! -e started && $(redis srv hgetall a) == "$owner"$'\n1' ]]
   rlock release a --owner "$owner"
@@ -38,11 +28,14 @@ start_waiter() {
   [[ -e started ]]
 }
 
-@test "a release publishes a single 0" {
+@test "a release publishes a single 0, a refused one nothing" {
   redis-cli -s "$srv_sock" subscribe 'redisson_lock__channel:{a}' >heard 3>&- &
-  local pid=$!
+  pid=$!
   wait_until waiters a 1
-  rlock run a -- "$RLOCK" run a -- true
+  owner=$(take a)
+  run -76 rlock release a --owner "$FOREIGN"
+  rlock release a --owner "$owner"
+  run -76 rlock release a --owner "$owner"
   redis srv publish 'redisson_lock__channel:{a}' end
   wait_until grep -qx end heard
   kill "$pid"
@@ -50,7 +43,6 @@ start_waiter() {
 }
 
 @test "the waiting line on a terminal says who holds the lock" {
-  local pid
   "$RLOCK" run a -- sleep 60 3>&- &
   pid=$!
   wait_until rlock status --is-held a
@@ -62,7 +54,6 @@ start_waiter() {
 }
 
 @test "a signal while waiting: rlock dies of it, starts nothing and leaves nothing" {
-  local name
   take a
   for name in TERM INT HUP QUIT; do
     NAME=SIG$name run -0 python3 - <<'EOF'
@@ -87,7 +78,6 @@ EOF
 }
 
 @test "a SIGHUP that was ignored from the start stays ignored while waiting" {
-  local owner pid
   owner=$(take a)
   sh -c 'trap "" HUP; exec "$RLOCK" run a -- touch started' 3>&- &
   pid=$!

@@ -74,3 +74,4 @@ noticed() {
 @test "rlock status" { table status; }
 @test "--protocol set" { table protocol; }
 @test "pools" { table pools; }
+@test "rlock status --succeeded-within" { table succeeded_within; }

@@ -32,23 +32,22 @@ teardown() {
 refused() {
   local expected=$1 text=$2
   shift 2
-  run --separate-stderr rlock run "$@" x -- touch "$BATS_TEST_TMPDIR/ran"
-  echo "status=$status stderr=$stderr"
-  [[ $status == "$expected" && $stderr == *"$text"* && ! -e $BATS_TEST_TMPDIR/ran ]]
+  tells "$expected" "$text" rlock run "$@" x -- touch "$BATS_TEST_TMPDIR/ran"
+  [[ ! -e $BATS_TEST_TMPDIR/ran ]]
 }
 
-@test "by the host's name and by its address: the certificate has both" {
+@test "by the host's name, also with the final dot of DNS, and by its address; by a folder of CAs, and by the system's" {
   tls_start srv
-  for host in localhost 127.0.0.1; do
+  for host in localhost localhost. 127.0.0.1; do
     run -0 --separate-stderr rlock run --url "rediss://$host:$srv_tls" x -- echo mine
     [[ $output == mine && -z $stderr ]]
   done
-}
-
-@test "a name with the final dot of DNS is the same name" {
-  tls_start srv
-  run -0 --separate-stderr rlock run --url "rediss://localhost.:$srv_tls" x -- echo mine
-  [[ $output == mine && -z $stderr ]]
+  mkdir "$BATS_TEST_TMPDIR/authorities"
+  cp "$TLS_DIR/ca.crt" "$BATS_TEST_TMPDIR/authorities/$(openssl x509 -hash -noout -in "$TLS_DIR/ca.crt").0"
+  rlock run --url "rediss://localhost:$srv_tls" --tls-ca "$BATS_TEST_TMPDIR/authorities" x -- true
+  unset RLOCK_TLS_CA
+  refused 69 'not trusted' --url "rediss://localhost:$srv_tls"
+  SSL_CERT_FILE=$TLS_DIR/ca.crt rlock run --url "rediss://localhost:$srv_tls" x -- true
 }
 
 @test "--tls-server-name: the name in the certificate, if the address is that of a tunnel" {
@@ -79,20 +78,6 @@ refused() {
   refused 69 'use one of the names in it (subject alternative names)' --url "rediss://localhost:$srv_tls"
 }
 
-@test "a folder of CA certificates works like a file" {
-  tls_start srv
-  mkdir "$BATS_TEST_TMPDIR/authorities"
-  cp "$TLS_DIR/ca.crt" "$BATS_TEST_TMPDIR/authorities/$(openssl x509 -hash -noout -in "$TLS_DIR/ca.crt").0"
-  run -0 rlock run --url "rediss://localhost:$srv_tls" --tls-ca "$BATS_TEST_TMPDIR/authorities" x -- echo mine
-}
-
-@test "the system's CAs are trusted if none are named" {
-  tls_start srv
-  unset RLOCK_TLS_CA
-  refused 69 'not trusted' --url "rediss://localhost:$srv_tls"
-  SSL_CERT_FILE=$TLS_DIR/ca.crt run -0 rlock run --url "rediss://localhost:$srv_tls" x -- echo mine
-}
-
 @test "a keeper trusts the CAs in its caller's variables, and receives requests" {
   tls_start srv
   unset RLOCK_TLS_CA
@@ -105,31 +90,24 @@ refused() {
   kill "$process"
 }
 
-@test "an expired certificate: 69" {
-  TLS_CERTIFICATE=expired tls_start srv
-  refused 69 'certificate has expired' --url "rediss://localhost:$srv_tls"
+# certified CERTIFICATE: the server has this one; sets $url.
+certified() {
+  redis_stop srv
+  TLS_CERTIFICATE=$1 tls_start srv
+  url=rediss://localhost:$srv_tls
 }
 
-@test "the certificate of another host: 69" {
-  TLS_CERTIFICATE=elsewhere tls_start srv
-  refused 69 'mismatch' --url "rediss://localhost:$srv_tls"
+@test "a certificate that has expired, is another host's, an unknown CA's or self-signed: 69; --tls-insecure trusts any, and says so" {
+  certified expired
+  refused 69 'certificate has expired' --url "$url"
+  certified elsewhere
+  refused 69 'mismatch' --url "$url"
   refused 69 'mismatch' --url "rediss://127.0.0.1:$srv_tls"
-}
-
-@test "signed by an unknown CA: 69" {
-  TLS_CERTIFICATE=unknown tls_start srv
-  refused 69 'name the authority that has signed it (--tls-ca)' --url "rediss://localhost:$srv_tls"
-}
-
-@test "self-signed: 69, and trusted only if it is named" {
-  TLS_CERTIFICATE=alone tls_start srv
-  refused 69 'not trusted' --url "rediss://localhost:$srv_tls" --tls-ca "$TLS_DIR/stranger.crt"
-}
-
-@test "--tls-insecure trusts any server, and says so each time" {
-  TLS_CERTIFICATE=unknown tls_start srv
-  run -0 --separate-stderr rlock run --url "rediss://localhost:$srv_tls" --tls-insecure x -- echo mine
-  assert_says 'the server is not verified, and may be an impostor'
+  certified alone
+  refused 69 'not trusted' --url "$url" --tls-ca "$TLS_DIR/stranger.crt"
+  certified unknown
+  refused 69 'name the authority that has signed it (--tls-ca)' --url "$url"
+  tells 0 'the server is not verified, and may be an impostor' rlock run --url "$url" --tls-insecure x -- true
 }
 
 @test "a server that asks for our certificate gets it" {
@@ -143,32 +121,31 @@ refused() {
 }
 
 @test "TLS to a plain-text port, and the reverse: 69, and what to write" {
-  local port
   port=$(redis_free_port)
   tls_start srv --port "$port"
   refused 69 'on this port' --url "rediss://localhost:$port" --server-timeout 1s
   refused 69 'if the server uses TLS, write rediss://' --url "redis://localhost:$srv_tls"
 }
 
-@test "a server that accepts but never completes the handshake: 69 within the time for an exchange" {
-  python3 "$TESTS_DIR/lib/odd_server.py" silent >"$BATS_TEST_TMPDIR/port" 3>&- &
+# odd MODE: a server that behaves so; sets $url.
+odd() {
+  python3 "$TESTS_DIR/lib/odd_server.py" "$1" >"$BATS_TEST_TMPDIR/port-$1" 3>&- &
   other=$!
-  wait_until test -s "$BATS_TEST_TMPDIR/port"
-  local began
-  began=$(now_ms)
-  refused 69 'did not answer in time' --url "rediss://localhost:$(cat "$BATS_TEST_TMPDIR/port")" --server-timeout 1s
-  (($(now_ms) - began < 10000))
+  wait_until test -s "$BATS_TEST_TMPDIR/port-$1"
+  url=rediss://localhost:$(<"$BATS_TEST_TMPDIR/port-$1")
 }
 
-@test "a server that speaks neither TLS nor Redis: 69" {
-  python3 "$TESTS_DIR/lib/odd_server.py" http >"$BATS_TEST_TMPDIR/port" 3>&- &
-  other=$!
-  wait_until test -s "$BATS_TEST_TMPDIR/port"
-  refused 69 'TLS: ' --url "rediss://localhost:$(cat "$BATS_TEST_TMPDIR/port")"
+@test "a server that never completes the handshake: 69 within the time for an exchange; one that speaks neither TLS nor Redis" {
+  odd silent
+  began=$(now_ms)
+  refused 69 'did not answer in time' --url "$url" --server-timeout 1s
+  (($(now_ms) - began < 10000))
+  kill "$other"
+  odd http
+  refused 69 'TLS: ' --url "$url"
 }
 
 @test "a server that cannot be verified does not get the password" {
-  local port
   port=$(redis_free_port)
   mkfifo "$BATS_TEST_TMPDIR/nothing"
   # It has an untrusted certificate, and records everything that it reads.
@@ -184,7 +161,6 @@ refused() {
 }
 
 @test "TLS 1.1 and older are refused" {
-  local port
   port=$(redis_free_port)
   mkfifo "$BATS_TEST_TMPDIR/nothing"
   openssl s_server -quiet -accept 127.0.0.1:"$port" -cert "$TLS_DIR/server.crt" -tls1_1 \
@@ -248,8 +224,7 @@ refused() {
   tls_start srv
   unset RLOCK_TLS_CA
   cd "$TLS_DIR"
-  run -0 rlock run --url "rediss://localhost:$srv_tls" --tls-ca ca.crt outer -- sh -c "cd / && exec '$RLOCK' run inner -- echo both"
-  [[ $output == both ]]
+  prints both rlock run --url "rediss://localhost:$srv_tls" --tls-ca ca.crt outer -- sh -c "cd / && exec '$RLOCK' run inner -- echo both"
 }
 
 @test "a job is renewed and released; if its connection is cut, it continues on another one" {
@@ -266,9 +241,7 @@ refused() {
     wait_until renewed
   done
   touch "$BATS_TEST_TMPDIR/go"
-  job_status
-  show
-  [[ $status == 3 ]]
+  job_status 3
   not said 'cannot renew'
   assert_clean srv
 }
@@ -278,7 +251,6 @@ refused() {
   not_over sentinel 'a Sentinel connects and listens, too'
   tls_start srv
   export RLOCK_URL=rediss://localhost:$srv_tls
-  local owner connections
   owner=$(rlock acquire job --lease 60s)
   job_start job -- echo mine
   # The waiter's, the one on which it listens, and its monitor's.
@@ -286,8 +258,7 @@ refused() {
   wait_until three
   redis srv config resetstat
   rlock release job --owner "$owner"
-  job_status
-  [[ $status == 0 ]]
+  job_status 0
   connections=$(redis srv info stats | sed -n 's/^total_connections_received:\([0-9]*\).*/\1/p')
   redis srv info commandstats | grep -E 'eval'
   # Those of `rlock release` and of redis-cli.
@@ -301,7 +272,6 @@ refused() {
   export RLOCK_URL=rediss://localhost:$srv_tls
   sleep 1000 3>&- &
   other=$!
-  local owner
   owner=$(rlock acquire job --for-pid "$other" --lease 3s)
   left=$(redis srv pttl job)
   renewed() { (($(redis srv pttl job) > left)); }
