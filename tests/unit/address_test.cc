@@ -3,10 +3,12 @@
 
 #include <gtest/gtest.h>
 
+#include "base/text.h"
+
 namespace rlock::redis {
 namespace {
 
-TEST(Address, ReadsSentinels) {
+TEST(Address, ReadsServersAndSentinels) {
   const auto address = *parse_address("redis+sentinel://al%40ice:s%2Cecret@a,b:7000,[::1],[::2]:7001/my%2Fmaster/3");
   EXPECT_EQ(address.kind, Address::Kind::sentinel);
   const std::vector<Host> expected = {{"a", 26379}, {"b", 7000}, {"::1", 26379}, {"::2", 7001}};
@@ -17,9 +19,6 @@ TEST(Address, ReadsSentinels) {
   EXPECT_EQ(address.server.db, 3);
   EXPECT_FALSE(address.server.tls);
   EXPECT_TRUE(parse_address("rediss+sentinel://a/m")->server.tls);
-}
-
-TEST(Address, ReadsEndpoints) {
   EXPECT_EQ(parse_address("redis://h:1/2")->kind, Address::Kind::server);
   EXPECT_EQ(parse_address("redis://h:1/2")->server.port, 1);
   EXPECT_EQ(parse_address("unix:///s")->display(), "unix:///s");
@@ -40,28 +39,16 @@ TEST(Address, NeverShowsALoneWord) {
 }
 
 TEST(Address, RefusesTheRestAndShowsNoPassword) {
-  for (const char* url : {"redis+sentinel://",
-                          "redis+sentinel://a",
-                          "redis+sentinel://a/",
-                          "redis+sentinel:///m",
-                          "redis+sentinel://a,/m",
-                          "redis+sentinel://,a/m",
-                          "redis+sentinel://u:hunter2@a,b:x/m",
-                          "redis+sentinel://u:hunter2@a/m/x",
-                          "redis+sentinel://u:hunter2@a/m/1/2",
-                          "redis+sentinel://a/m?x=1",
-                          "redis+sentinel://a,redis://b/m",
-                          "redis+sentinel://a:1,redis://b:2/m",
-                          "redis+sentinel://a/%00",
-                          "redis+sentinel://a/%0a",
-                          "redis://u:hunter2@a,b",
-                          "redis+sentinel://hunter2@a",
-                          "redis+sentinel://hunter2%@a/m",
-                          "redis+cluster://hunter2@a,",
-                          "redis+cluster://hunter2@a:0",
-                          "redis+cluster:/hunter2@a",
-                          "redis+clusters://hunter2@a",
-                          "redis+sentinels://a/m"}) {
+  for (const std::string& url :
+       split("redis+sentinel:// redis+sentinel://a redis+sentinel://a/ redis+sentinel:///m "
+             "redis+sentinel://a,/m redis+sentinel://,a/m redis+sentinel://u:hunter2@a,b:x/m "
+             "redis+sentinel://u:hunter2@a/m/x redis+sentinel://u:hunter2@a/m/1/2 "
+             "redis+sentinel://a/m?x=1 redis+sentinel://a,redis://b/m "
+             "redis+sentinel://a:1,redis://b:2/m redis+sentinel://a/%00 redis+sentinel://a/%0a "
+             "redis://u:hunter2@a,b redis+sentinel://hunter2@a redis+sentinel://hunter2%@a/m "
+             "redis+cluster://hunter2@a, redis+cluster://hunter2@a:0 redis+cluster:/hunter2@a "
+             "redis+clusters://hunter2@a redis+sentinels://a/m",
+             ' ')) {
     const auto address = parse_address(url);
     ASSERT_FALSE(address) << url;
     EXPECT_EQ(address.error().code, Error::Code::usage) << url;

@@ -7,13 +7,10 @@
 namespace rlock::lock {
 namespace {
 
-TEST(Ballot, AMajorityIsMoreThanHalf) {
+TEST(Ballot, AMajorityIsMoreThanHalfSoThatTwoHaveAServerInCommon) {
   EXPECT_EQ(majority_of(3), 2u);
   EXPECT_EQ(majority_of(5), 3u);
   EXPECT_EQ(majority_of(7), 4u);
-}
-
-TEST(Ballot, TwoMajoritiesHaveAServerInCommon) {
   for (std::size_t voters = 1; voters < 100; ++voters) EXPECT_GT(2 * majority_of(voters), voters);
 }
 
@@ -27,7 +24,10 @@ TEST(Ballot, IsSettledWhenFurtherVotesCannotChangeIt) {
   EXPECT_FALSE((Ballot{.voters = 5, .no = 2, .none = 3}.rejected()));
 }
 
-AcquireRequest request() { return {.name = *LockName::parse("job"), .lease = 30s}; }
+class Election : public testing::Test {
+ protected:
+  AcquireRequest one{.name = *LockName::parse("job"), .lease = 30s};
+};
 
 Result<Vote> grant(const OwnerId& owner, const std::string& token, const std::string& unfit = "") {
   return Vote{Hold{{*LockName::parse("job")}, owner, owner.first_hold(), token, 30s, {}}, unfit};
@@ -39,8 +39,7 @@ Result<Vote> away(Error::Code code = Error::Code::unavailable) { return fail(cod
 
 Result<Acquired> elected(const AcquireRequest& one, const Answers<Vote>& votes) { return elect(one, votes, {}); }
 
-TEST(Election, AMajorityGrantsWithTheLargestToken) {
-  const auto one = request();
+TEST_F(Election, AMajorityGrantsWithTheLargestToken) {
   const auto election = elected(one, {grant(one.owner, "9"), grant(one.owner, "10"), away()});
   ASSERT_TRUE(as<Hold>(election));
   EXPECT_EQ(as<Hold>(election)->token, "10");
@@ -48,16 +47,14 @@ TEST(Election, AMajorityGrantsWithTheLargestToken) {
 }
 
 // The hold counts from the first request, no matter when the servers were asked.
-TEST(Election, AGrantCountsFromBeforeTheFirstRequest) {
-  const auto one = request();
+TEST_F(Election, AGrantCountsFromBeforeTheFirstRequest) {
   const TimePoint sent = TimePoint{} + 5s;
   auto late = grant(one.owner, "1");
   std::get<Hold>(late->answer).sent = late->sent = sent + 1s;
   EXPECT_EQ(as<Hold>(elect(one, {late, late, away()}, sent))->sent, sent);
 }
 
-TEST(Election, IgnoresGrantsThatDoNotCount) {
-  const auto one = request();
+TEST_F(Election, IgnoresGrantsThatDoNotCount) {
   const auto election = elected(one, {grant(one.owner, "9"), grant(one.owner, "10", "young"), away()});
   ASSERT_FALSE(election);
   EXPECT_EQ(election.error().code, Error::Code::unavailable);
@@ -69,15 +66,13 @@ bool contested(const Result<Acquired>& election) {
   return as<Held>(election) && !as<Held>(election)->contested.empty();
 }
 
-TEST(Election, GrantsToTwoOwnersAreNotAddedUp) {
-  auto one = request();
+TEST_F(Election, GrantsToTwoOwnersAreNotAddedUp) {
   one.heir = OwnerId::fresh();
   EXPECT_TRUE(
       contested(elected(one, {grant(one.owner, "1"), grant(*one.heir, "2"), held_by("x"), held_by("x"), away()})));
 }
 
-TEST(Election, IsHeldByAnotherOnlyOnAMajority) {
-  const auto one = request();
+TEST_F(Election, IsHeldByAnotherOnlyOnAMajority) {
   const auto held = elected(one, {held_by("a"), held_by("a"), grant(one.owner, "1")});
   EXPECT_TRUE(as<Held>(held));
   EXPECT_FALSE(contested(held));
@@ -85,8 +80,7 @@ TEST(Election, IsHeldByAnotherOnlyOnAMajority) {
   EXPECT_FALSE(elected(one, {held_by("a"), away(), away()}));
 }
 
-TEST(Election, AContestedLockSaysWhoseVoteIsMissing) {
-  const auto one = request();
+TEST_F(Election, AContestedLockSaysWhoseVoteIsMissing) {
   const auto election = elected(one, {held_by("a"), grant(one.owner, "1", "young"), away()});
   ASSERT_TRUE(contested(election));
   EXPECT_TRUE(
@@ -95,8 +89,7 @@ TEST(Election, AContestedLockSaysWhoseVoteIsMissing) {
 }
 
 // Redisson's RedLock has a UUID for each server, and one thread.
-TEST(Election, ARedLockIsOneHolder) {
-  const auto one = request();
+TEST_F(Election, ARedLockIsOneHolder) {
   const auto held = elected(one, {held_by("a:7"), held_by("b:7"), grant(one.owner, "1")});
   EXPECT_TRUE(as<Held>(held));
   EXPECT_FALSE(contested(held));
@@ -108,15 +101,13 @@ TEST(Election, ARedLockIsOneHolder) {
   EXPECT_EQ(common_id({.owner = "b:7"}), "7");
 }
 
-TEST(Election, TheErrorOfAMajorityCounts) {
-  const auto one = request();
+TEST_F(Election, TheErrorOfAMajorityCounts) {
   using enum Error::Code;
   EXPECT_EQ(elected(one, {away(denied), away(denied), grant(one.owner, "1")}).error().code, denied);
   EXPECT_EQ(elected(one, {away(denied), away(), grant(one.owner, "1")}).error().code, unavailable);
 }
 
-TEST(Election, TheLongestLeaseIsThatOfAnyHolder) {
-  const auto one = request();
+TEST_F(Election, TheLongestLeaseIsThatOfAnyHolder) {
   const auto longest = [&](const HolderView& holder, milliseconds expires_in = 1s) {
     auto vote = held_by("a");
     vote->answer = Held{.expires_in = expires_in, .holder = holder};
@@ -161,25 +152,14 @@ Result<Released> said(ReleaseOutcome outcome, const std::string& token = "") {
   return Released{.outcome = outcome, .token = token};
 }
 
-TEST(Releases, AMajorityHasReleasedIt) {
+TEST(Releases, AMajorityHasReleasedItAndAgreesOnTheLastToken) {
+  using enum ReleaseOutcome;
   const auto away = fail(Error::Code::unavailable, "away");
-  EXPECT_EQ(merge_releases({said(ReleaseOutcome::released), said(ReleaseOutcome::released), away})->outcome,
-            ReleaseOutcome::released);
-  EXPECT_EQ(
-      merge_releases({said(ReleaseOutcome::released), said(ReleaseOutcome::free), said(ReleaseOutcome::free)})->outcome,
-      ReleaseOutcome::free);
-  EXPECT_FALSE(merge_releases({said(ReleaseOutcome::released), said(ReleaseOutcome::free), away}));
-}
-
-TEST(Releases, TheLastTokenIsTheOneOfAMajority) {
-  EXPECT_EQ(merge_releases(
-                {said(ReleaseOutcome::free, "5"), said(ReleaseOutcome::free, "5"), said(ReleaseOutcome::free, "7")})
-                ->token,
-            "5");
-  EXPECT_EQ(merge_releases(
-                {said(ReleaseOutcome::free, "5"), said(ReleaseOutcome::free, "6"), said(ReleaseOutcome::free, "7")})
-                ->token,
-            "");
+  EXPECT_EQ(merge_releases({said(released), said(released), away})->outcome, released);
+  EXPECT_EQ(merge_releases({said(released), said(free), said(free)})->outcome, free);
+  EXPECT_FALSE(merge_releases({said(released), said(free), away}));
+  EXPECT_EQ(merge_releases({said(free, "5"), said(free, "5"), said(free, "7")})->token, "5");
+  EXPECT_EQ(merge_releases({said(free, "5"), said(free, "6"), said(free, "7")})->token, "");
 }
 
 redis::Reply info(const std::string& run_id, int uptime, const std::string& more = "") {

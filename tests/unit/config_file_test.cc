@@ -44,14 +44,17 @@ TEST(ConfigFile, ReadsAListOfTexts) {
   EXPECT_TRUE(file->entries.front().is_list);
 }
 
-TEST(ConfigFile, RefusesOtherTables) {
+TEST(ConfigFile, RefusesOtherTablesAndWhatBeginsNone) {
   EXPECT_EQ(error_of("\n[run]\n"), "f:2: run: unknown table; only [profile.NAME] is possible");
   EXPECT_NE(error_of("url = [\"a\", 2]\n"), "");
   EXPECT_NE(error_of("url = []\n"), "");
   EXPECT_NE(error_of("[profile.\"\"]\n"), "");
+  for (const std::string wrong : {"[[[", "[=", "[[=", "[#", "[.", "[,", "[", "[[", "[\n", "[\x01", "[]"}) {
+    EXPECT_TRUE(error_of(wrong).starts_with("f:1: column ")) << wrong << error_of(wrong);
+  }
 }
 
-TEST(ConfigFile, SaysHowElseToWriteIt) {
+TEST(ConfigFile, SaysHowElseToWriteItAndAsksForQuotes) {
   EXPECT_EQ(error_of("a = \"\"\"\nx\"\"\"\n"), "f:1: write a text on one line, in \" or '");
   EXPECT_EQ(error_of("profile.ci.lease = 1\n"), "f:1: profile: write the settings of a profile below [profile.NAME]");
   EXPECT_EQ(error_of("run.lease = 1\n"), "f:1: run: unknown table; only [profile.NAME] is possible");
@@ -59,9 +62,6 @@ TEST(ConfigFile, SaysHowElseToWriteIt) {
   for (const std::string number : {"0x10", "0o7", "0b1", "1_000", "+7", "05", "1.0"}) {
     EXPECT_EQ(error_of("a = " + number), "f:1: a: put the value in quotes: a = \"...\", or write a decimal number");
   }
-}
-
-TEST(ConfigFile, AsksForQuotes) {
   EXPECT_EQ(error_of("a = 1\n url = redis://h\r\n"), "f:2: url: put the value in quotes: url = \"...\"");
   EXPECT_EQ(error_of("[profile.x]\nlease=1m"),
             "f:2: lease: put the value in quotes: lease = \"...\", or write a decimal number");
@@ -78,12 +78,6 @@ TEST(ConfigFile, TakesEachLetterInQuotesAndComments) {
   }
   for (const std::string wrong : {"a = \u00e9", "a = x \u00e9", "a = x\u00a0"}) {
     EXPECT_EQ(error_of("\n" + wrong), "f:2: a: put the value in quotes: a = \"...\"");
-  }
-}
-
-TEST(ConfigFile, RefusesWhatBeginsNoTable) {
-  for (const std::string wrong : {"[[[", "[=", "[[=", "[#", "[.", "[,", "[", "[[", "[\n", "[\x01", "[]"}) {
-    EXPECT_TRUE(error_of(wrong).starts_with("f:1: column ")) << wrong << error_of(wrong);
   }
 }
 

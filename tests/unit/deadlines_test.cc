@@ -38,16 +38,13 @@ TEST(Deadlines, NothingIsDueBeforeTheLockIsOurs) {
   }
 }
 
-TEST(Deadlines, TheFrontendGivesTheMonitorAQuarterOfASecond) {
+TEST(Deadlines, TheFrontendGivesTheMonitorAQuarterOfASecondAndHasTimeItself) {
   const Deadlines deadlines(timing(), {kSent, 0ms});
   EXPECT_EQ(deadlines.frontend_acts_at(TimePoint{}), deadlines.kill_at() + 250ms);
   EXPECT_EQ(deadlines.frontend_acts_at(deadlines.kill_at() + 1s), deadlines.kill_at() + 1450ms) << "it is killing";
-}
-
-TEST(Deadlines, AMonitorThatIsStoppedAsItBeginsToKillLeavesTheFrontendTimeForThat) {
   for (const milliseconds lease : {1s, 2s, 5s, 30s}) {
-    const Deadlines deadlines(*lock::LeaseTiming::make(lease, 0ms), {kSent, 0ms});
-    EXPECT_LT(deadlines.frontend_acts_at(deadlines.kill_at()), deadlines.ends_at()) << lease.count() << " ms";
+    const Deadlines of_lease(*lock::LeaseTiming::make(lease, 0ms), {kSent, 0ms});
+    EXPECT_LT(of_lease.frontend_acts_at(of_lease.kill_at()), of_lease.ends_at()) << lease.count() << " ms";
   }
 }
 

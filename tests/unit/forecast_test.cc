@@ -14,12 +14,9 @@ HolderView holder_after(milliseconds held_for, std::vector<milliseconds> lasted)
 
 const std::vector<milliseconds> kTen = {10s, 9s, 8s, 7s, 6s, 5s, 4s, 3s, 2s, 1s};
 
-TEST(Forecast, NeedsFiveHolds) {
+TEST(Forecast, AddsTheRestOfThePresentHoldAndAMedianForEachWaiterAheadFromFiveHoldsOn) {
   EXPECT_FALSE(forecast(holder_after(0s, {1s, 1s, 1s, 1s}), 0, 0));
   EXPECT_EQ(forecast(holder_after(0s, {1s, 1s, 1s, 1s, 1s}), 0, 0)->wait, 1s);
-}
-
-TEST(Forecast, AddsTheRestOfThePresentHoldAndAMedianForEachWaiterAhead) {
   const auto found = forecast(holder_after(2s, {4s, 4s, 4s, 4s, 4s, 4s}), 3, 0);
   EXPECT_EQ(found->wait, 14s);
   EXPECT_EQ(found->holds, 6u);
@@ -46,9 +43,8 @@ TEST(Forecast, OfALockThatIsKeptIsTheEndOfItsLease) {
   EXPECT_EQ(forecast(holder, 1, 0)->wait, 8s);
 }
 
-TEST(Forecast, OfASemaphoreDividesByItsSlots) { EXPECT_EQ(forecast(holder_after(9h, kTen), 5, 3)->wait, 10s); }
-
-TEST(Forecast, OfSeveralSlotsWaitsForAllOfThem) {
+TEST(Forecast, OfASemaphoreDividesByItsSlotsAndWaitsForAllOfSeveral) {
+  EXPECT_EQ(forecast(holder_after(9h, kTen), 5, 3)->wait, 10s);
   EXPECT_EQ(forecast(holder_after(9h, kTen), 0, 3, 3)->wait, 5s);
   EXPECT_EQ(forecast(holder_after(9h, kTen), 3, 4, 4)->wait, 8750ms);
 }
@@ -59,13 +55,10 @@ TEST(Forecast, WithoutAPlaceSaysOnlyWhatIsUsual) {
   EXPECT_FALSE(found->wait);
 }
 
-TEST(Forecast, IsNotMadeForReadersAndWriters) {
+TEST(Forecast, IsNotMadeForReadersAndWritersOrForAFreeSlot) {
   HolderView holder = holder_after(0s, kTen);
   holder.mode = "read";
   EXPECT_FALSE(forecast(holder, 0, 0));
-}
-
-TEST(Forecast, IsNotMadeForAFreeSlot) {
   Status status{.lock = {*LockName::parse("s"), Layout::semaphore},
                 .state = Status::State::held,
                 .slots = 3,

@@ -17,16 +17,13 @@ FrontendLife ready_life() {
   return life;
 }
 
-TEST(FrontendLife, GoIsSentAgainOnlyWhileItFindsNoRoom) {
+TEST(FrontendLife, GoIsSentAgainOnlyWhileItFindsNoRoomAndAMonitorThatHearsNothingMoreDoesNotGetTheLock) {
   FrontendLife life = ready_life();
   life.went(Sent::no_room);
   EXPECT_TRUE(life.ready() && !life.gone() && !life.closed());
   life.went(Sent::yes);
   EXPECT_TRUE(!life.ready() && life.gone() && !life.closed());
-}
-
-TEST(FrontendLife, AMonitorThatHearsNothingMoreDoesNotGetTheLock) {
-  FrontendLife life = ready_life();
+  life = ready_life();
   life.went(Sent::nobody_there);
   EXPECT_TRUE(!life.ready() && !life.gone() && life.closed());
   EXPECT_EQ(life.rest(false, Kind::none, false), Rest::release);

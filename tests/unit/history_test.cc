@@ -39,16 +39,20 @@ std::string joined(const std::vector<PastHold>& entries) {
   return words(all_of(stream));
 }
 
-TEST(JoinHistory, JoinsTheTwoEntriesOfOneHold) {
+TEST(JoinHistory, JoinsTheTwoEntriesOfOneHoldAndKeepsOthersSeparate) {
   EXPECT_EQ(joined({past(2, Outcome::gone, "o", "lost"), past(1, Outcome::forced, "o")}), "o forced lost;");
   EXPECT_EQ(joined({past(2, Outcome::forced, "o"), past(1, Outcome::kept, "o", "exited")}), "o forced exited;");
-}
-
-TEST(JoinHistory, AnOwnerThatNoticesTheEndOfItsLeaseLaterHasOneHold) {
   EXPECT_EQ(joined({past(2, Outcome::gone, "o", "lost"), past(1, Outcome::gone, "o", "expired")}), "o gone lost;");
   EXPECT_EQ(joined({past(2, Outcome::gone, "o"), past(1, Outcome::gone, "o", "expired")}), "o gone expired;");
   EXPECT_EQ(joined({past(2, Outcome::gone, "o", "expired"), past(1, Outcome::gone, "o", "expired")}),
             "o gone expired;o gone expired;");
+  EXPECT_EQ(joined({past(2, Outcome::forced, "o"), past(1, Outcome::forced, "o")}), "o forced ;o forced ;");
+  EXPECT_EQ(joined({past(2, Outcome::forced, "o"), past(1, Outcome::released, "o", "released")}),
+            "o forced ;o released released;");
+  EXPECT_EQ(joined({past(2, Outcome::gone, "", "lost"), past(1, Outcome::forced, "")}), " gone lost; forced ;");
+  EXPECT_EQ(joined({past(3, Outcome::gone, "o", "lost"), past(2, Outcome::forced, "o"), past(1, Outcome::forced, "o")}),
+            "o forced lost;o forced ;");
+  EXPECT_EQ(joined({past(2, Outcome::gone, "o", "lost"), past(1, Outcome::released, "p")}), "o gone lost;p released ;");
 }
 
 TEST(JoinHistory, ALeaseHasEndedIfMostServersSaySo) {
@@ -57,16 +61,6 @@ TEST(JoinHistory, ALeaseHasEndedIfMostServersSaySo) {
   EXPECT_EQ(words(merged_holds({expired, {}, {}}, 9)), "");
   const std::vector<PastHold> released = {past(2, Outcome::released, "o", "exited", "7")};
   EXPECT_EQ(words(merged_holds({{released[0], expired[0]}, released, released}, 9)), "o released exited;");
-}
-
-TEST(JoinHistory, KeepsOtherEntriesSeparate) {
-  EXPECT_EQ(joined({past(2, Outcome::forced, "o"), past(1, Outcome::forced, "o")}), "o forced ;o forced ;");
-  EXPECT_EQ(joined({past(2, Outcome::forced, "o"), past(1, Outcome::released, "o", "released")}),
-            "o forced ;o released released;");
-  EXPECT_EQ(joined({past(2, Outcome::gone, "", "lost"), past(1, Outcome::forced, "")}), " gone lost; forced ;");
-  EXPECT_EQ(joined({past(3, Outcome::gone, "o", "lost"), past(2, Outcome::forced, "o"), past(1, Outcome::forced, "o")}),
-            "o forced lost;o forced ;");
-  EXPECT_EQ(joined({past(2, Outcome::gone, "o", "lost"), past(1, Outcome::released, "p")}), "o gone lost;p released ;");
 }
 
 TEST(JoinHistory, AnUnwantedEntryCompletesAWantedHold) {

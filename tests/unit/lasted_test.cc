@@ -17,31 +17,22 @@ Hold hold(const std::string& token) {
 
 Released answer(ReleaseEnd outcome, const std::string& token) { return {.outcome = outcome, .token = token}; }
 
-TEST(Lasted, WhatWasReleasedWasOurs) {
+TEST(Lasted, WhatWasReleasedWasOursAndAnyCurrentHolderMayHaveHadItBefore) {
   for (const ReleaseEnd outcome : {ReleaseEnd::released, ReleaseEnd::kept}) {
     EXPECT_TRUE(lasted(hold("7"), answer(outcome, ""), kEnds, kBefore));
     EXPECT_TRUE(lasted(hold("7"), answer(outcome, ""), kEnds, kLater));
   }
-}
-
-TEST(Lasted, FreeBeforeTheLeaseCouldEndIsALoss) {
-  EXPECT_FALSE(lasted(hold("7"), answer(ReleaseEnd::free, "7"), kEnds, kBefore));
-}
-
-TEST(Lasted, FreeAfterTheLeaseIsNotALossIfNobodyWasGrantedTheLockSince) {
-  EXPECT_TRUE(lasted(hold("7"), answer(ReleaseEnd::free, "7"), kEnds, kEnds));
-  EXPECT_FALSE(lasted(hold("7"), answer(ReleaseEnd::free, "8"), kEnds, kLater));
-  EXPECT_FALSE(lasted(hold("7"), answer(ReleaseEnd::free, ""), kEnds, kLater));
-}
-
-TEST(Lasted, AnUnknownTokenProvesNothing) {
-  EXPECT_FALSE(lasted(hold(""), answer(ReleaseEnd::free, ""), kEnds, kLater));
-}
-
-TEST(Lasted, AnyCurrentHolderMayHaveHadItBefore) {
   for (const ReleaseEnd outcome : {ReleaseEnd::other_owner, ReleaseEnd::other_kind}) {
     EXPECT_FALSE(lasted(hold("7"), answer(outcome, "7"), kEnds, kLater));
   }
+}
+
+TEST(Lasted, FreeIsALossUnlessTheLeaseIsOverAndNobodyWasGrantedTheLockSince) {
+  EXPECT_FALSE(lasted(hold("7"), answer(ReleaseEnd::free, "7"), kEnds, kBefore));
+  EXPECT_TRUE(lasted(hold("7"), answer(ReleaseEnd::free, "7"), kEnds, kEnds));
+  EXPECT_FALSE(lasted(hold("7"), answer(ReleaseEnd::free, "8"), kEnds, kLater));
+  EXPECT_FALSE(lasted(hold("7"), answer(ReleaseEnd::free, ""), kEnds, kLater));
+  EXPECT_FALSE(lasted(hold(""), answer(ReleaseEnd::free, ""), kEnds, kLater));
 }
 
 }  // namespace

@@ -12,10 +12,12 @@ using lock::LeaseTiming;
 
 LeaseTiming timing(milliseconds lease) { return *LeaseTiming::make(lease, LeaseTiming::default_grace(lease)); }
 
-TEST(LeaseTiming, IsThatOfTheDesignAtThirtySeconds) {
+TEST(LeaseTiming, IsThatOfTheDesignAndScalesOnlyTheMarginsOfShortLeases) {
   EXPECT_EQ(timing(30s).renew_at, 10s);
   EXPECT_EQ(timing(30s).terminate_at, 23200ms);
   EXPECT_EQ(timing(30s).kill_at, 28200ms);
+  EXPECT_EQ(timing(5s).kill_at, 4950ms - 1500ms);
+  EXPECT_EQ(timing(1s).kill_at, 990ms - 300ms);
 }
 
 TEST(LeaseTiming, KeepsItsOrderForEveryLease) {
@@ -28,19 +30,11 @@ TEST(LeaseTiming, KeepsItsOrderForEveryLease) {
   }
 }
 
-TEST(LeaseTiming, ScalesOnlyTheMarginsOfShortLeases) {
-  EXPECT_EQ(timing(5s).kill_at, 4950ms - 1500ms);
-  EXPECT_EQ(timing(1s).kill_at, 990ms - 300ms);
-}
-
-TEST(LeaseTiming, RefusesLeasesThatCannotBeKept) {
+TEST(LeaseTiming, RefusesLeasesThatCannotBeKeptButAFixedOneNeedsNoTimeToRenew) {
   EXPECT_FALSE(LeaseTiming::make(999ms, 100ms));
   EXPECT_FALSE(LeaseTiming::make(30s, 28s));
   EXPECT_TRUE(LeaseTiming::make(30s, 10s));
   EXPECT_TRUE(LeaseTiming::make(30s, 0s));
-}
-
-TEST(LeaseTiming, AFixedLeaseNeedsNoTimeToRenew) {
   EXPECT_FALSE(LeaseTiming::make(30s, 20s));
   EXPECT_TRUE(LeaseTiming::make(30s, 20s, false));
   EXPECT_FALSE(LeaseTiming::make(30s, 28s, false));
@@ -104,12 +98,6 @@ TEST_F(WatchdogTest, AnOlderSuccessDoesNotMoveBack) {
   EXPECT_EQ(watchdog.deadlines().kill_at(), start + 12s + 28200ms);
 }
 
-TEST_F(WatchdogTest, AStepWithinTheMarginChangesNothing) {
-  EXPECT_EQ(watchdog.succeeded(start + 10s, start + 10s, 19600ms), Answer::counts);
-  EXPECT_EQ(watchdog.clock_lead(), 400ms);
-  EXPECT_EQ(watchdog.deadlines().kill_at(), start + 10s + 28200ms);
-}
-
 TEST_F(WatchdogTest, AServerClockThatRanAheadShortensTheNextDeadline) {
   EXPECT_EQ(watchdog.succeeded(start + 10s, start + 10s, 17s), Answer::counts);
   EXPECT_EQ(watchdog.clock_lead(), 3s);
@@ -122,25 +110,28 @@ TEST_F(WatchdogTest, AServerClockThatRanAheadShortensTheNextDeadline) {
   EXPECT_EQ(watchdog.deadlines().kill_at(), start + 20s + 28200ms) << "it was a single step";
 }
 
-TEST_F(WatchdogTest, RenewsSoonerIfLittleIsLeft) {
-  EXPECT_EQ(watchdog.succeeded(start + 10s, start + 10s, 10s), Answer::counts);
-  EXPECT_EQ(watchdog.deadlines().terminate_at(), start + 10s + 23200ms - 9500ms);
-  EXPECT_EQ(watchdog.next_renewal(), start + 10s + 6850ms);
-}
-
-TEST_F(WatchdogTest, AServerClockThatRunsAwayIsNotTrusted) {
-  EXPECT_EQ(watchdog.succeeded(start + 10s, start + 10s, 1s), Answer::clock_runs_off);
-}
-
-TEST_F(WatchdogTest, ASlowReplyIsNotAClockThatRunsAhead) {
-  EXPECT_EQ(watchdog.succeeded(start + 10s, start + 13s, 17s), Answer::counts) << "executed at +13s";
-  EXPECT_EQ(watchdog.clock_lead(), 0s);
-}
-
-TEST_F(WatchdogTest, ALeaseThatAnotherClientExtendedIsNotAClockThatRanBack) {
-  EXPECT_EQ(watchdog.succeeded(start + 10s, start + 10s, 20min), Answer::counts);
-  EXPECT_EQ(watchdog.clock_lead(), 0s);
-  EXPECT_EQ(watchdog.deadlines().kill_at(), start + 10s + 28200ms);
+// The first renewal, sent after 10 s: when the reply came, what was left of the lease, and by how much the deadline is
+// nearer.
+TEST_F(WatchdogTest, OnlyAServerClockThatRunsAheadByMoreThanTheMarginChangesSomething) {
+  const struct {
+    milliseconds replied, left, lead, nearer, next;
+    Answer answer = Answer::counts;
+    const char* why;
+  } kReplies[] = {
+      {10s, 19600ms, 400ms, 0ms, 20s, Answer::counts, "a step within the margin"},
+      {10s, 10s, 10s, 9500ms, 16850ms, Answer::counts, "it renews sooner if little is left"},
+      {10s, 1s, 19s, 0ms, 10s, Answer::clock_runs_off, "a clock that runs away is not trusted"},
+      {13s, 17s, 0ms, 0ms, 20s, Answer::counts, "executed at +13s: a slow reply"},
+      {10s, 20min, 0ms, 0ms, 20s, Answer::counts, "extended by another client"},
+  };
+  for (const auto& one : kReplies) {
+    watchdog = run::Watchdog(timing(30s), start);
+    EXPECT_EQ(watchdog.succeeded(start + 10s, start + one.replied, one.left), one.answer) << one.why;
+    if (one.answer != Answer::counts) continue;
+    EXPECT_EQ(watchdog.clock_lead(), one.lead) << one.why;
+    EXPECT_EQ(watchdog.deadlines().kill_at(), start + 10s + 28200ms - one.nearer) << one.why;
+    EXPECT_EQ(watchdog.next_renewal(), start + one.next) << one.why;
+  }
 }
 
 }  // namespace

@@ -155,10 +155,7 @@ TEST(Life, TheGateOpensOnlyAfterTheHookAndALook) {
   EXPECT_EQ(then(life, Kind::looked), "preparing calm none:") << "it runs";
   EXPECT_EQ(then(life, Kind::hook_ended), "preparing calm none:");
   EXPECT_EQ(then(life, Kind::looked), "running calm none: open_gate");
-}
-
-TEST(Life, WithoutHooksTheCommandStartsAndTheLockIsReleasedAtOnce) {
-  Life life = life_after({Kind::go}, {});
+  life = life_after({Kind::go}, {});
   EXPECT_EQ(then(life, Kind::looked), "running calm none: open_gate");
   EXPECT_EQ(then(life, Kind::command_ended), "clearing_up calm exited:");
   EXPECT_EQ(then(life, Kind::empty), "releasing calm exited: release");
@@ -166,7 +163,7 @@ TEST(Life, WithoutHooksTheCommandStartsAndTheLockIsReleasedAtOnce) {
   EXPECT_EQ(life.verdict().value, 3);
 }
 
-TEST(Life, AHookThatFailsStartsNothing) {
+TEST(Life, AFirstHookThatFailsStartsNothingAndALastOneChangesNothing) {
   Life life = life_after({Kind::go, Kind::looked});
   LifeEvent failed = event(Kind::hook_ended);
   failed.failed = true;
@@ -174,12 +171,7 @@ TEST(Life, AHookThatFailsStartsNothing) {
   EXPECT_EQ(text(life), "winding_up calm hook_failed");
   EXPECT_EQ(then(life, Kind::command_ended), "winding_up calm hook_failed:");
   EXPECT_EQ(then(life, Kind::empty), "releasing calm hook_failed: release");
-}
-
-TEST(Life, AFailureOfTheLastHookChangesNothing) {
-  Life life = life_after(kTable[static_cast<int>(Stage::finishing)].way);
-  LifeEvent failed = event(Kind::hook_ended);
-  failed.failed = true;
+  life = life_after(kTable[static_cast<int>(Stage::finishing)].way);
   life.take(failed);
   EXPECT_EQ(text(life), "winding_up ending exited");
 }
@@ -226,23 +218,17 @@ TEST(Life, LeftoversAreEndedWaitedForOrIgnored) {
   EXPECT_EQ(then(life, Kind::left_behind), "deserted calm none: last_packets");
 }
 
-TEST(Life, LeftoversAreNobodysConcernWhileAHookRunsOrAllIsBeingEnded) {
+TEST(Life, LeftoversThatAreToBeEndedCountOnceTheyHadTimeToEndByThemselves) {
   EXPECT_FALSE(life_after({Kind::go, Kind::looked, Kind::command_ended}).minds_leftovers());
   EXPECT_FALSE(life_after({Kind::command_ended, Kind::asked_to_end}).minds_leftovers());
   EXPECT_FALSE(life_after({Kind::go}).minds_leftovers());
   EXPECT_TRUE(life_after({Kind::command_ended}).minds_leftovers());
-}
-
-TEST(Life, LeftoversThatAreToBeEndedCountOnceTheyHadTimeToEndByThemselves) {
   EXPECT_GT(life_after({Kind::command_ended}).leftovers_count_at(), kStart);
   for (const Leftovers leftovers : {Leftovers::wait, Leftovers::ignore}) {
     LifePlan plan = kPlan;
     plan.leftovers = leftovers;
     EXPECT_EQ(life_after({Kind::command_ended}, plan).leftovers_count_at(), kStart);
   }
-}
-
-TEST(Life, WhoKillsTheCommandGrantsNoGrace) {
   Life life = life_after(kTable[static_cast<int>(Stage::running)].way);
   LifeEvent killed = event(Kind::command_ended);
   killed.end = {JobEnd::Kind::signalled, SIGKILL};
@@ -278,7 +264,7 @@ TEST(Life, TheVerdictGivesWayOnlyToAGraverOne) {
   EXPECT_EQ(life.verdict().kind, JobEnd::Kind::lost);
 }
 
-TEST(LifeSignals, AreHeldBackUntilTheGateOpens) {
+TEST(LifeSignals, AreHeldBackUntilTheGateOpensButNotAFlood) {
   Life life(LifePlan{});
   EXPECT_TRUE(life.take_signal(SIGUSR1, false, false, kStart).empty());
   EXPECT_TRUE(life.take_signal(SIGTSTP, false, true, kStart).empty()) << "Ctrl-Z: the command has not had it";
@@ -291,27 +277,25 @@ TEST(LifeSignals, AreHeldBackUntilTheGateOpens) {
                                   {LifeAction::Kind::pass_on, SIGTSTP},
                                   {LifeAction::Kind::pass_on, SIGUSR2}};
   EXPECT_EQ(life.take(event(Kind::looked)), expected);
-}
-
-TEST(LifeSignals, AFloodIsNotHeldBack) {
-  Life life(LifePlan{});
+  life = Life(LifePlan{});
   for (int i = 0; i < 5000; ++i) life.take_signal(SIGUSR1, false, false, kStart);
   life.take(event(Kind::go));
   EXPECT_EQ(life.take(event(Kind::looked)).size(), 1001u);
 }
 
-TEST(LifeSignals, ArePassedOnToTheCommandUnlessItHasThem) {
+TEST(LifeSignals, ArePassedOnToTheCommandUnlessItHasThemAndEndWhatHasNotBegun) {
   Life life = life_after({Kind::go, Kind::looked}, {});
   const Life::Actions passed_on = {{LifeAction::Kind::pass_on, SIGTERM}};
   EXPECT_EQ(life.take_signal(SIGTERM, true, false, kStart), passed_on);
   EXPECT_TRUE(life.take_signal(SIGINT, true, true, kStart).empty());
   EXPECT_EQ(text(life), "running calm none");
-}
-
-TEST(LifeSignals, EndWhatHasNotBegun) {
-  Life life = life_after({Kind::go});
+  life = life_after({Kind::go});
   EXPECT_EQ(text(life.take_signal(SIGINT, true, true, kStart)), " terminate");
   EXPECT_EQ(life.verdict(), (JobEnd{JobEnd::Kind::signalled, SIGINT}));
+  life = life_after({Kind::go});
+  life.take_signal(SIGTERM, true, false, kStart);
+  EXPECT_TRUE(life.take_signal(SIGTERM, true, false, kStart + 40ms).empty()) << "timeout(1) sends it twice";
+  EXPECT_EQ(text(life.take_signal(SIGTERM, true, false, kStart + 100ms)), " kill");
 }
 
 TEST(LifeSignals, OneOfTheMomentInWhichTheCommandEndedIsNotForUs) {
@@ -321,13 +305,6 @@ TEST(LifeSignals, OneOfTheMomentInWhichTheCommandEndedIsNotForUs) {
     EXPECT_EQ(text(life.take_signal(SIGTERM, true, false, kStart + after)), " terminate");
     EXPECT_EQ(text(life), verdict);
   }
-}
-
-TEST(LifeSignals, ASecondOneEndsTheGrace) {
-  Life life = life_after({Kind::go});
-  life.take_signal(SIGTERM, true, false, kStart);
-  EXPECT_TRUE(life.take_signal(SIGTERM, true, false, kStart + 40ms).empty()) << "timeout(1) sends it twice";
-  EXPECT_EQ(text(life.take_signal(SIGTERM, true, false, kStart + 100ms)), " kill");
 }
 
 TEST(LifeSignals, DoNothingWhenAllIsOver) {
@@ -344,14 +321,11 @@ class LifeTimes : public testing::Test {
   const Deadlines deadlines{*lock::LeaseTiming::make(30s, 5s, true), {kStart, 0ms}};
 };
 
-TEST_F(LifeTimes, NothingIsDueBeforeTheLockIsOurs) {
-  const Life life(kPlan);
+TEST_F(LifeTimes, NothingIsDueBeforeTheLockIsOursAndTheLeaseEndsWhatIsNotRenewed) {
+  Life life(kPlan);
   EXPECT_EQ(life.next(Deadlines({}, {})), TimePoint::max());
   EXPECT_FALSE(life.due(kStart + 10h, deadlines));
-}
-
-TEST_F(LifeTimes, TheLeaseEndsWhatIsNotRenewed) {
-  Life life = life_after({Kind::go, Kind::looked}, {});
+  life = life_after({Kind::go, Kind::looked}, {});
   EXPECT_EQ(life.next(deadlines), deadlines.terminate_at());
   EXPECT_FALSE(life.due(deadlines.terminate_at() - 1ms, deadlines));
   EXPECT_EQ(life.due(deadlines.terminate_at(), deadlines), Kind::lost);

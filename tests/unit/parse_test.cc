@@ -24,15 +24,13 @@ TEST(Parse, EverythingAfterTheFirstDashesBelongsToTheCommand) {
   EXPECT_FALSE(given(parsed, "wait"));
 }
 
-TEST(Parse, TakesCommonOptionsOnBothSides) {
+TEST(Parse, TakesCommonOptionsOnBothSidesAndSeveralAddressesAsOneText) {
   EXPECT_EQ(*given(parse({"--url", "local:", "status"}), "url"), "local:");
   EXPECT_EQ(*given(parse({"status", "--url=local:"}), "url"), "local:");
   EXPECT_TRUE(parse({"--server-timeout", "1s", "status", "--server-timeout", "2s"}).error);
-}
-
-TEST(Parse, SeveralAddressesAreOneText) {
   EXPECT_EQ(*given(parse({"--url", "a", "status", "--url", "b"}), "url"), "a b");
   EXPECT_EQ(*given(parse({"status", "--url", "a", "--url=b", "--url", "c"}), "url"), "a b c");
+  EXPECT_EQ(*given(parse({"run", "job", "--lease", "5s", "--", "true"}), "lease"), "5s");
 }
 
 TEST(Parse, ALockMayBeCalledAsASubcommandIs) {
@@ -41,24 +39,17 @@ TEST(Parse, ALockMayBeCalledAsASubcommandIs) {
   EXPECT_EQ(parsed.names, Words{"status"});
 }
 
-TEST(Parse, FindsOptionsBehindTheName) {
-  EXPECT_EQ(*given(parse({"run", "job", "--lease", "5s", "--", "true"}), "lease"), "5s");
-}
-
 TEST(Parse, AnEmptyValueIsNotTheNextWord) {
   const auto parsed = parse({"run", "--lease=", "job", "--", "true"});
   EXPECT_EQ(*given(parsed, "lease"), "");
   EXPECT_EQ(parsed.names, Words{"job"});
 }
 
-TEST(Parse, NamesTheNearest) {
+TEST(Parse, NamesTheNearestAndShowsHelp) {
   EXPECT_NE(parse({"rnu"}).error->message.find("did you mean run?"), std::string::npos);
   EXPECT_NE(parse({"run", "--wiat", "1", "x"}).error->message.find("did you mean --wait?"), std::string::npos);
   EXPECT_NE(parse({"relase", "x"}).error->message.find("did you mean release?"), std::string::npos);
   EXPECT_TRUE(names_meant("xyzzy", {"run", "status"}).empty());
-}
-
-TEST(Parse, HelpAndVersionAreTexts) {
   EXPECT_NE(parse({"--help"}).text.find("force-unlock"), std::string::npos);
   EXPECT_NE(parse({"run", "--help"}).text.find("--kill-after"), std::string::npos);
   EXPECT_TRUE(parse({"--version"}).version);

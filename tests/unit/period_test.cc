@@ -23,6 +23,10 @@ TEST(Period, WordsAndDurations) {
   EXPECT_EQ(parse_period("24h")->text(), "day");
   for (const char* text : {"", "7h", "2d", "30s", "90s", "days", "-1h", "1000h"})
     EXPECT_FALSE(parse_period(text)) << text;
+  EXPECT_EQ(parse_period("day")->now(), "today");
+  EXPECT_EQ(parse_period("hour")->now(), "this hour");
+  EXPECT_EQ(parse_period("month")->now(), "this month");
+  EXPECT_EQ(parse_period("15m")->now(), "in this period of 15m");
 }
 
 TEST(Period, StartsInUtc) {
@@ -37,7 +41,7 @@ TEST(Period, StartsInUtc) {
   EXPECT_EQ(start("week", "2026-11-30T00:00:00Z"), at("2026-11-30"));
 }
 
-TEST(Period, DaysOfAZone) {
+TEST(Period, DaysOfAZoneAlsoWhenTheClocksChange) {
   // Midnight in Berlin is 23:00 UTC in winter, and in Kolkata 18:30.
   EXPECT_LT(start("day", "2026-11-25T22:59:59Z", "Europe/Berlin"),
             start("day", "2026-11-25T23:00:00Z", "Europe/Berlin"));
@@ -46,10 +50,7 @@ TEST(Period, DaysOfAZone) {
   EXPECT_LT(start("day", "2026-11-25T18:29:59Z", "Asia/Kolkata"), start("day", "2026-11-25T18:30:00Z", "Asia/Kolkata"));
   EXPECT_LT(start("hour", "2026-11-25T18:29:59Z", "Asia/Kolkata"),
             start("hour", "2026-11-25T18:30:00Z", "Asia/Kolkata"));
-}
-
-// In Berlin, 2026-03-29 has 23 hours and 2026-10-25 has 25.
-TEST(Period, DaysWhenTheClocksChange) {
+  // In Berlin, 2026-03-29 has 23 hours and 2026-10-25 has 25.
   const std::string berlin = "Europe/Berlin";
   EXPECT_EQ(start("day", "2026-03-28T23:00:00Z", berlin), start("day", "2026-03-29T21:59:59Z", berlin));
   EXPECT_LT(start("day", "2026-03-29T21:59:59Z", berlin), start("day", "2026-03-29T22:00:00Z", berlin));
@@ -78,27 +79,17 @@ TEST(Period, OnlyGrows) {
   }
 }
 
-TEST(Period, UnknownZones) {
+TEST(Period, UnknownZonesAreRefusedAndThatOfTheProcessIsLeftAlone) {
   EXPECT_FALSE(start_of_period(*parse_period("day"), milliseconds(0), "Europe/Atlantis"));
   EXPECT_FALSE(start_of_period(*parse_period("day"), milliseconds(0), "zone.tab"));  // no zone, but a file there
   for (const char* text : {"", "/etc/passwd", "a b", "../x"}) EXPECT_FALSE(parse_zone(text)) << text;
   EXPECT_TRUE(parse_zone("America/Argentina/Buenos_Aires"));
-}
-
-TEST(Period, LeavesTheZoneOfTheProcessAlone) {
   setenv("TZ", "Asia/Tokyo", 1);
   static_cast<void>(start("day", "2026-11-25", "Europe/Berlin"));
   EXPECT_STREQ(getenv("TZ"), "Asia/Tokyo");
   unsetenv("TZ");
   static_cast<void>(start("day", "2026-11-25", "Europe/Berlin"));
   EXPECT_EQ(getenv("TZ"), nullptr);
-}
-
-TEST(Period, IsNamedAsTheOneThatItIsNow) {
-  EXPECT_EQ(parse_period("day")->now(), "today");
-  EXPECT_EQ(parse_period("hour")->now(), "this hour");
-  EXPECT_EQ(parse_period("month")->now(), "this month");
-  EXPECT_EQ(parse_period("15m")->now(), "in this period of 15m");
 }
 
 }  // namespace

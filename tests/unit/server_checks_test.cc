@@ -27,14 +27,11 @@ Verdict verdict_of(std::string_view name, const std::string& more, ServerFacts f
   return check_of(name, more, std::move(facts)).verdict;
 }
 
-TEST(ServerChecks, FindsNothingWhereAllIsWell) {
+TEST(ServerChecks, FindsNothingWhereAllIsWellAndSaysWhatItDoesNotKnow) {
   for (const Check& check : check_set_up({.info = redis::ServerInfo(kFine)})) {
     EXPECT_EQ(check.verdict, Verdict::ok) << check.name << ": " << check.seen;
     EXPECT_TRUE(check.advice.empty()) << check.name;
   }
-}
-
-TEST(ServerChecks, SaysWhatItDoesNotKnow) {
   const auto checks = check_set_up({});
   EXPECT_EQ(checks.size(), 5u);
   for (const Check& check : checks) EXPECT_EQ(check.verdict, Verdict::warn);
@@ -43,7 +40,7 @@ TEST(ServerChecks, SaysWhatItDoesNotKnow) {
   }
 }
 
-TEST(ServerChecks, KnowsTheKindsOfServers) {
+TEST(ServerChecks, KnowsTheKindsOfServersAndEscapesTheirWords) {
   EXPECT_EQ(check_of("version", "redis_version:7.2.4\r\nserver_name:valkey\r\nvalkey_version:8.1.0").seen,
             "Valkey 8.1.0");
   const Check keydb = check_of("version", "redis_version:6.3.4\r\n# KeyDB\r\nmvcc_depth:0");
@@ -60,9 +57,6 @@ TEST(ServerChecks, KnowsTheKindsOfServers) {
   EXPECT_EQ(verdict_of("version", "redis_version:6.0.16"), Verdict::warn);
   EXPECT_EQ(verdict_of("version", "redis_version:6.2.0"), Verdict::ok);
   EXPECT_EQ(verdict_of("version", "redis_version:10.0.0"), Verdict::ok);
-}
-
-TEST(ServerChecks, EscapesTheWordsOfTheServer) {
   const Check check = check_of("version", "redis_version:7.0\x1b[2J");
   EXPECT_EQ(check.seen.find('\x1b'), std::string::npos);
 }
@@ -117,15 +111,12 @@ ClockReading reading(microseconds after, microseconds took, microseconds gained 
   return {sent, sent + took, 5s, microseconds(5s) + after + took / 2 + gained};
 }
 
-TEST(ServerChecks, TakesTheMedianOfTheRoundTrips) {
+TEST(ServerChecks, TakesTheMedianOfTheRoundTripsAndSeesAStepOfTheClock) {
   const ClockReading readings[] = {reading(0s, 1ms), reading(1s, 900ms), reading(2s, 2ms)};
   EXPECT_EQ(check_round_trip(readings).seen, "2.00 ms, median of 3");
-}
-
-TEST(ServerChecks, SeesAStepOfTheClock) {
   const auto verdict = [](microseconds took, microseconds gained) {
-    const ClockReading readings[] = {reading(0s, took), reading(50ms, took, gained), reading(100ms, took)};
-    return check_clock(readings).verdict;
+    const ClockReading around[] = {reading(0s, took), reading(50ms, took, gained), reading(100ms, took)};
+    return check_clock(around).verdict;
   };
   EXPECT_EQ(verdict(1ms, 0s), Verdict::ok);
   EXPECT_EQ(verdict(1ms, 5ms), Verdict::ok);

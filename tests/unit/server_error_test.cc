@@ -14,45 +14,35 @@ TEST(ServerError, SaysWhatToDoAboutProtectedMode) {
   EXPECT_TRUE(error.message.contains("set one there (requirepass)")) << error.message;
 }
 
-TEST(ServerError, KnowsTheFirstWord) {
-  EXPECT_EQ(server_error("NOAUTH Authentication required.").code, denied);
-  EXPECT_EQ(server_error("WRONGPASS invalid username-password pair or user is disabled.").code, denied);
-  EXPECT_EQ(server_error("NOPERM this user has no permissions to run the 'eval' command").code, denied);
-  EXPECT_EQ(server_error("WRONGTYPE Operation against a key holding the wrong kind of value").code, wrong_kind);
-  EXPECT_EQ(server_error("LOADING Redis is loading the dataset in memory").code, unavailable);
-  EXPECT_EQ(server_error("BUSY Valkey is busy running a script.").code, unavailable);
-  EXPECT_EQ(server_error("OOM command not allowed when used memory > 'maxmemory'.").code, unavailable);
-  EXPECT_EQ(server_error("READONLY You can't write against a read only replica.").code, unavailable);
-  EXPECT_EQ(server_error("MISCONF Redis is configured to save RDB snapshots").code, unavailable);
-}
-
-TEST(ServerError, ReadsTheTextAfterErr) {
-  EXPECT_EQ(server_error("ERR The user executing the script can't run this command or subcommand script: x").code,
-            denied);
-  EXPECT_EQ(server_error("ERR ACL failure in script: User r has no permissions to run the 'pexpire' command").code,
-            denied);
-  EXPECT_EQ(
-      server_error("ERR The user executing the script can't publish to the channel mentioned in the command").code,
-      denied);
-  EXPECT_EQ(server_error("ERR AUTH <password> called without any password configured for the default user.").code,
-            denied);
-  EXPECT_EQ(server_error("ERR DB index is out of range").code, config);
-  EXPECT_EQ(server_error("ERR max number of clients reached").code, unavailable);
-  EXPECT_EQ(server_error("ERR Error running script (call to f_0): @user_script:1: WRONGTYPE Operation against").code,
-            wrong_kind);
-  EXPECT_EQ(server_error("ERR Error running script (call to f_0): @user_script: 1: -READONLY You can't write").code,
-            unavailable);
-  EXPECT_EQ(server_error("ERR READONLY You can't write to a replica, which forgets locks when it …").code, unavailable);
-  EXPECT_EQ(server_error("ERR Protocol error: unauthenticated multibulk length").code, denied);
-  EXPECT_EQ(server_error("ERR unknown command 'EVAL', with args beginning with: 'return' ").code, config);
-  EXPECT_EQ(server_error("ERR unknown command `EVAL`, with args beginning with: `return`, ").code, config);
-  EXPECT_EQ(server_error("ERR unknown command 'EVALSHA'").code, protocol);
-}
-
-TEST(ServerError, ReadsOnlyTheFirstWord) {
-  EXPECT_EQ(server_error("ERR wrong number of arguments, OOM or READONLY").code, protocol);
-  EXPECT_EQ(server_error("NOAUTHX what").code, protocol);
-  EXPECT_EQ(server_error("").code, protocol);
+TEST(ServerError, KnowsTheFirstWordAndTheTextAfterErr) {
+  constexpr std::pair<std::string_view, Error::Code> kErrors[] = {
+      {"NOAUTH Authentication required.", denied},
+      {"WRONGPASS invalid username-password pair or user is disabled.", denied},
+      {"NOPERM this user has no permissions to run the 'eval' command", denied},
+      {"WRONGTYPE Operation against a key holding the wrong kind of value", wrong_kind},
+      {"LOADING Redis is loading the dataset in memory", unavailable},
+      {"BUSY Valkey is busy running a script.", unavailable},
+      {"OOM command not allowed when used memory > 'maxmemory'.", unavailable},
+      {"READONLY You can't write against a read only replica.", unavailable},
+      {"MISCONF Redis is configured to save RDB snapshots", unavailable},
+      {"ERR The user executing the script can't run this command or subcommand script: x", denied},
+      {"ERR ACL failure in script: User r has no permissions to run the 'pexpire' command", denied},
+      {"ERR The user executing the script can't publish to the channel mentioned in the command", denied},
+      {"ERR AUTH <password> called without any password configured for the default user.", denied},
+      {"ERR DB index is out of range", config},
+      {"ERR max number of clients reached", unavailable},
+      {"ERR Error running script (call to f_0): @user_script:1: WRONGTYPE Operation against", wrong_kind},
+      {"ERR Error running script (call to f_0): @user_script: 1: -READONLY You can't write", unavailable},
+      {"ERR READONLY You can't write to a replica, which forgets locks when it …", unavailable},
+      {"ERR Protocol error: unauthenticated multibulk length", denied},
+      {"ERR unknown command 'EVAL', with args beginning with: 'return' ", config},
+      {"ERR unknown command `EVAL`, with args beginning with: `return`, ", config},
+      {"ERR unknown command 'EVALSHA'", protocol},
+      {"ERR wrong number of arguments, OOM or READONLY", protocol},
+      {"NOAUTHX what", protocol},
+      {"", protocol},
+  };
+  for (const auto& [text, code] : kErrors) EXPECT_EQ(server_error(text).code, code) << text;
 }
 
 TEST(ServerError, DistinguishesWithheldCommandsFromAFailedLogin) {

@@ -6,15 +6,12 @@
 namespace rlock::redis {
 namespace {
 
-// The values are those of CLUSTER KEYSLOT.
-TEST(Slot, IsThatOfRedis) {
+TEST(Slot, IsThatOfRedisForNamesTagsAndCommands) {
+  // The values are those of CLUSTER KEYSLOT.
   EXPECT_EQ(slot_of("123456789"), 12739);
   EXPECT_EQ(slot_of("foo"), 12182);
   EXPECT_EQ(slot_of("bar"), 5061);
   EXPECT_EQ(slot_of(""), 0);
-}
-
-TEST(Slot, IsThatOfTheTag) {
   EXPECT_EQ(slot_of("{foo}"), slot_of("foo"));
   EXPECT_EQ(slot_of("rlock:queue:{foo}"), slot_of("foo"));
   EXPECT_EQ(slot_of("a{foo}b{bar}"), slot_of("foo"));
@@ -22,9 +19,6 @@ TEST(Slot, IsThatOfTheTag) {
   EXPECT_NE(slot_of("a{}foo"), slot_of("foo"));
   EXPECT_EQ(slot_of("foo{"), slot_of("foo{"));
   EXPECT_NE(slot_of("a{foo"), slot_of("foo"));
-}
-
-TEST(Slot, OfACommandIsThatOfItsFirstKey) {
   EXPECT_EQ(slot_of_command({"EVALSHA", "0", "2", "foo", "bar", "x"}), slot_of("foo"));
   EXPECT_EQ(slot_of_command({"EVAL", "return 1", "0", "foo"}), std::nullopt);
   EXPECT_EQ(slot_of_command({"EVAL", "return 1", "1"}), std::nullopt);
@@ -34,7 +28,7 @@ TEST(Slot, OfACommandIsThatOfItsFirstKey) {
   EXPECT_EQ(slot_of_command({"SCAN", "0"}), std::nullopt);
 }
 
-TEST(Redirection, IsRead) {
+TEST(Redirection, IsReadAndNotBelieved) {
   auto found = read_redirection("MOVED 3999 127.0.0.1:6381");
   ASSERT_TRUE(found);
   EXPECT_FALSE(found->for_once);
@@ -46,9 +40,6 @@ TEST(Redirection, IsRead) {
   EXPECT_EQ(found->node, (Host{"::1", 6381}));
   EXPECT_EQ(read_redirection("MOVED 1 :6381")->node, (Host{"", 6381}));
   EXPECT_EQ(read_redirection("MOVED 1 ?:6381")->node, (Host{"", 6381}));
-}
-
-TEST(Redirection, IsNotBelieved) {
   for (const std::string& text :
        {std::string("MOVED"), std::string("MOVED 16384 a:1"), std::string("MOVED -1 a:1"), std::string("MOVED 1 a"),
         std::string("MOVED 1 a:0"), std::string("MOVED 1 a:65536"), std::string("MOVED 1 a\x1b:1"),

@@ -6,9 +6,8 @@
 namespace rlock {
 namespace {
 
-TEST(Escaped, LeavesPlainTextAlone) { EXPECT_EQ(escaped("deploy 1/2 — größer"), "deploy 1/2 — größer"); }
-
-TEST(Escaped, ShowsWhatCouldActOnATerminal) {
+TEST(Escaped, ShowsWhatIsNoPlainText) {
+  EXPECT_EQ(escaped("deploy 1/2 — größer"), "deploy 1/2 — größer");
   EXPECT_EQ(escaped("a\x1b[31mb"), "a\\x1b[31mb");
   EXPECT_EQ(escaped("a\nb\rc\td"), "a\\x0ab\\x0dc\\x09d");
   EXPECT_EQ(escaped("\x7f"), "\\x7f");
@@ -17,18 +16,12 @@ TEST(Escaped, ShowsWhatCouldActOnATerminal) {
   EXPECT_EQ(escaped("\xe2\x80\xa8"), "\\u{2028}") << "line separator";
   EXPECT_EQ(escaped(std::string_view("a\0b", 3)), "a\\x00b");
   EXPECT_EQ(escaped("a\\x1b"), "a\\\\x1b") << "no two texts look alike";
-}
-
-TEST(Escaped, ShowsBytesThatAreNotUtf8) {
   EXPECT_EQ(escaped("\xff"), "\\xff");
   EXPECT_EQ(escaped("\xc3"), "\\xc3") << "cut off";
   EXPECT_EQ(escaped("\xc0\xaf"), "\\xc0\\xaf") << "not the shortest form";
   EXPECT_EQ(escaped("\xed\xa0\x80"), "\\xed\\xa0\\x80") << "a surrogate";
   EXPECT_EQ(escaped("\xf4\x90\x80\x80"), "\\xf4\\x90\\x80\\x80") << "beyond U+10FFFF";
   EXPECT_EQ(escaped("\xf0\x9f\x94\x92"), "\xf0\x9f\x94\x92");
-}
-
-TEST(Escaped, ShowsWhatIsInvisible) {
   EXPECT_EQ(escaped("a\u00adb"), "a\\u{ad}b") << "soft hyphen";
   EXPECT_EQ(escaped("a\U000e0041b"), "a\\u{e0041}b") << "tag";
   EXPECT_EQ(escaped("\U000e0000\U000e0fff"), "\\u{e0000}\\u{e0fff}");
@@ -36,6 +29,7 @@ TEST(Escaped, ShowsWhatIsInvisible) {
             "\\u{34f}\\u{115f}\\u{1160}\\u{180e}\\u{3164}\\u{fe00}\\u{fe0f}\\u{ffa0}\\u{fff9}");
   EXPECT_EQ(escaped("\u00ac\u00ae\ufffc\ufffd\U000e1000"), "\u00ac\u00ae\ufffc\ufffd\U000e1000") << "the neighbours";
   EXPECT_EQ(escaped("v\u00a02"), "v\u00a02") << "takes a column";
+  EXPECT_EQ(escaped("abcdef", 3), "abc…");
 }
 
 TEST(Inert, CommandsNoCiSystem) {
@@ -69,8 +63,6 @@ TEST(IsWhatItLooksLike, TellsPlainTextFromDeceit) {
   }
 }
 
-TEST(Escaped, IsCut) { EXPECT_EQ(escaped("abcdef", 3), "abc…"); }
-
 TEST(ShellWord, QuotesOnlyWhereNeeded) {
   EXPECT_EQ(shell_word("./a-b_c=1"), "./a-b_c=1");
   EXPECT_EQ(shell_word("a b"), "'a b'");
@@ -82,16 +74,13 @@ TEST(ShellWord, QuotesOnlyWhereNeeded) {
   EXPECT_EQ(shell_word("a\n::b##[c]"), "'a\n''::b#''#[c]'") << "inert";
 }
 
-TEST(Columns, AreThoseOfATerminal) {
+TEST(Columns, AndNewlinesAreThoseOfATerminal) {
   EXPECT_EQ(columns(""), 0u);
   EXPECT_EQ(columns("deploy"), 6u);
   EXPECT_EQ(columns("Büro"), 4u);
   EXPECT_EQ(columns("日本語"), 6u);
   EXPECT_EQ(columns("e\u0301"), 1u);  // a letter and its accent
   EXPECT_EQ(columns("\xff"), 1u);
-}
-
-TEST(WithoutNewline, TakesOneOff) {
   EXPECT_EQ(without_newline("a\n"), "a");
   EXPECT_EQ(without_newline("a\r\n"), "a");
   EXPECT_EQ(without_newline("a\n\n"), "a\n");
