@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include <gtest/gtest.h>
+#include <csignal>
 
 #include <memory>
 #include <thread>
@@ -69,6 +70,49 @@ TEST(GuardState, APromiseThatIsBeingWrittenIsNotRead) {
     ASSERT_EQ(promise.sent - kSent, promise.shortened_by);
     if (i % 100 == 0) std::this_thread::yield();  // to the writer, if there is one processor
   }
+}
+
+using Rest = FrontendLife::Rest;
+using End = JobEnd::Kind;
+
+FrontendLife ready_life() {
+  FrontendLife life;
+  life.take({Packet::Kind::ready});
+  return life;
+}
+
+TEST(FrontendLife, GoIsSentAgainOnlyWhileItFindsNoRoomAndAMonitorThatHearsNothingMoreDoesNotGetTheLock) {
+  FrontendLife life = ready_life();
+  life.went(Sent::no_room);
+  EXPECT_TRUE(life.ready() && !life.gone() && !life.closed());
+  life.went(Sent::yes);
+  EXPECT_TRUE(!life.ready() && life.gone() && !life.closed());
+  life = ready_life();
+  life.went(Sent::nobody_there);
+  EXPECT_TRUE(!life.ready() && !life.gone() && life.closed());
+  EXPECT_EQ(life.rest(false, End::none, false), Rest::release);
+}
+
+TEST(FrontendLife, StopsWithTheSignalOfTheCommand) {
+  FrontendLife life;
+  EXPECT_EQ(life.stopped_by(), 0);
+  life.take({Packet::Kind::stopped, SIGTTIN});
+  EXPECT_EQ(life.stopped_by(), SIGTTIN);
+  life.was_stopped();
+  EXPECT_EQ(life.stopped_by(), 0);
+}
+
+TEST(FrontendLife, WhatRemainsDependsOnHowFarTheMonitorCame) {
+  const FrontendLife before;
+  EXPECT_EQ(before.rest(false, End::none, true), Rest::release);
+  EXPECT_EQ(before.rest(true, End::none, true), Rest::take_over) << "the command had no gate";
+  FrontendLife gone = ready_life();
+  gone.went(Sent::yes);
+  EXPECT_EQ(gone.rest(false, End::none, true), Rest::take_over) << "it may not have read `go`";
+  EXPECT_EQ(gone.rest(true, End::none, true), Rest::take_over);
+  EXPECT_EQ(gone.rest(true, End::exited, true), Rest::warn);
+  EXPECT_EQ(gone.rest(true, End::exited, false), Rest::nothing);
+  EXPECT_EQ(gone.rest(true, End::lost, false), Rest::nothing);
 }
 
 }  // namespace
