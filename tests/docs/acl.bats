@@ -156,7 +156,7 @@ protocol_set() {
   local right
   # Most of what lacks a right never comes.
   export WAIT_SECONDS=1
-  # Without +evalsha everything works, by EVAL: tests/faults/scripts.bats. tests/cli/eviction.bats and client_name.bats
+  # Without +evalsha everything works, by EVAL: tests/faults/scripts.bats. tests/cli/eviction.table and client_name.bats
   # show +info and +client|setname, TEST_OVER=acl tests/cli/queue.bats +unsubscribe, without which a hand-off may pause.
   for right in $(acl_of_docs | tr ' ' '\n' | grep '^+' | grep -vxF -e +evalsha -e +info -e +unsubscribe -e '+client|setname'); do
     grant "$right"
