@@ -3,6 +3,7 @@
 
 load ../lib/common
 load ../lib/job
+load ../lib/odd
 
 setup_file() {
   redis_start srv --unixsocketperm 777
@@ -49,13 +50,13 @@ agent_parts() {
   wait_until child_of "$monitor"
 }
 
-@test "twenty renewals, five passwords, and a cut connection each time: from a file and from a command" {
+@test "ten renewals, three passwords, and a cut connection each time: from a file and from a command" {
   local i pids
   "$RLOCK" run -v -l 5s --password-file pass file -- sh -c 'until [ -e end ]; do sleep 0.1; done; touch file.done' 2>file.err 3>&- &
   pids=$!
   "$RLOCK" run -v -l 5s --password-command "$COMMAND" command -- sh -c 'until [ -e end ]; do sleep 0.1; done; touch command.done' 2>command.err 3>&- &
   pids+=" $!"
-  for i in 1 2 3 4 5; do
+  for i in 1 2 3; do
     wait_until renewed file.err $((i * 3))
     wait_until renewed command.err $((i * 3))
     # Either may be the first to learn the new one.
@@ -64,8 +65,8 @@ agent_parts() {
     cut_connections
     set_password "number-$i"
   done
-  wait_until renewed file.err 20
-  wait_until renewed command.err 20
+  wait_until renewed file.err 10
+  wait_until renewed command.err 10
   touch end
   for i in $pids; do wait "$i"; done
   [[ -e file.done && -e command.done ]]
@@ -73,8 +74,7 @@ agent_parts() {
 }
 
 @test "a refused password is tried again until the deadline" {
-  job_start -v -l 9s --password-command "$COMMAND" job -- sh -c 'until [ -e end ]; do sleep 0.1; done'
-  wait_until held job
+  job_until end -v -l 9s --password-command "$COMMAND" job
   new_password second
   cut_connections
   wait_until said 'cannot renew'
@@ -82,27 +82,23 @@ agent_parts() {
   set_password second
   wait_until said 'renewed again'
   touch end
-  job_status 0
+  job_status 3
 }
 
 @test "a password command that is slower than one attempt to renew serves the next attempt" {
-  job_start -v -l 12s --password-command "sleep 1.5; $COMMAND" job -- sh -c 'until [ -e end ]; do sleep 0.1; done'
+  job_until end -v -l 12s --password-command "sleep 1.5; $COMMAND" job
   wait_until renewed job.err 1
   cut_connections
   wait_until said 'did not end in time'
   wait_until said 'renewed again'
   touch end
-  job_status 0
+  job_status 3
 }
 
 @test "if the server no longer accepts a connection's password, the connection is replaced" {
-  local odd port
-  python3 "$TESTS_DIR/lib/odd_server.py" forget >port 3>&- &
-  odd=$!
-  wait_until test -s port
-  port=$(cat port)
-  RLOCK_PASSWORD=x run -0 --separate-stderr rlock run --url "redis://127.0.0.1:$port" job -- echo ran
-  kill "$odd"
+  odd forget
+  RLOCK_PASSWORD=x run -0 --separate-stderr rlock run --url "$url" job -- echo ran
+  end_odd
   [[ $output == ran && -z $stderr ]]
 }
 
@@ -121,31 +117,7 @@ agent_parts() {
   [[ $output == ran && $stderr != *'not in the queue'* ]]
 }
 
-# no_password WHY OPTION...: rlock ends with this message and starts nothing.
-no_password() {
-  local why=$1
-  shift
-  run -78 --separate-stderr rlock run "$@" job -- touch ran
-  [[ $stderr == *"password command: "*"$why"* && -z $output && ! -e ran ]]
-  not held job
-}
-
-@test "a command that fails, hangs, or prints nothing or too much" {
-  no_password 'exited with 3' --password-command "echo first; exit 3"
-  no_password 'killed by signal 9' --password-command 'echo first; kill -9 $$'
-  no_password 'did not end in time' --server-timeout 500ms --password-command "sleep 1000; $COMMAND"
-  no_password 'did not end in time' --server-timeout 500ms --password-command "echo first; exec >/dev/null; sleep 1000; $COMMAND"
-  no_password 'printed nothing' --password-command 'echo'
-  no_password 'printed nothing' --password-command 'true'
-  no_password 'more than 4096 bytes' --password-command 'yes first'
-  no_password 'exited with 127' --password-command './none'
-  nothing_left
-}
-
-@test "the whole process group of the command is gone after its end, and after a signal" {
-  run -0 --separate-stderr rlock run --password-command "sh -c \"sleep 1000; $COMMAND\" >/dev/null & $COMMAND" job -- echo ran
-  [[ $output == ran ]]
-  nothing_left
+@test "a signal while the command runs: its whole process group is gone" {
   job_start --server-timeout 1m --password-command "touch begun; sh -c \"sleep 1000; $COMMAND\"" job -- touch ran
   wait_until test -e begun
   kill -TERM "$frontend"
@@ -217,54 +189,6 @@ end_of_roots() {
   rm pid
 }
 
-@test "the command gets standard error, an empty input, its folder and its variables, but no password" {
-  export OTHER=of-ours RLOCK_PASSWORD=secret-one REDISCLI_AUTH=secret-two
-  local text='cat; pwd >&2; env >seen; ps -o pgid= -p $$ >group; echo first'
-  run -0 --separate-stderr rlock run --password-command "$text" job -- echo ran
-  [[ $output == ran && $stderr == "$PWD" ]]
-  grep -qx 'OTHER=of-ours' seen
-  not grep -F secret- seen
-  (($(<group) != $(ps -o pgid= -p $$))) # it is in a group of its own
-}
-
-@test "each level may name one source, and a stronger level takes precedence" {
-  run -64 --separate-stderr rlock run --password-file pass --password-command true job -- touch ran
-  assert_says 'cannot be used together'
-  run -64 --separate-stderr rlock run --ask-password --password-command true job -- touch ran
-  RLOCK_PASSWORD_FILE=pass RLOCK_PASSWORD_COMMAND=true run -78 --separate-stderr rlock run job -- touch ran
-  assert_says 'cannot be used together'
-  printf '%s\n' 'password-file = "pass"' 'password-command = "true"' >c.toml
-  run -78 --separate-stderr rlock run --config c.toml job -- touch ran
-  run -64 --separate-stderr rlock run --password-command '' job -- touch ran
-  [[ ! -e ran ]]
-  echo 'password-command = "false"' >c.toml
-  RLOCK_PASSWORD_FILE=pass run -0 --separate-stderr rlock run --config c.toml job -- true
-  RLOCK_PASSWORD_FILE=none run -0 --separate-stderr rlock run --config c.toml --password-command "$COMMAND" job -- true
-  RLOCK_PASSWORD_COMMAND=$COMMAND RLOCK_PASSWORD=wrong run -0 --separate-stderr rlock run job -- true
-  # The password itself also takes precedence over a weaker level.
-  RLOCK_PASSWORD=first run -0 --separate-stderr rlock run --config c.toml job -- env
-  [[ $output != *RLOCK_PASSWORD* ]]
-  run -0 --separate-stderr rlock run --config c.toml --url "unix://worker:first@$srv_sock" job -- true
-  RLOCK_URL=unix://worker:first@$srv_sock run -0 --separate-stderr rlock run --config c.toml job -- true
-  [[ -z $stderr ]]
-  # But not over a file or command from the variables; and REDISCLI_AUTH, which is for every server, does not replace
-  # anything.
-  RLOCK_PASSWORD_FILE=pass run -0 --separate-stderr rlock run --url "unix://worker:bad@$srv_sock" job -- true
-  RLOCK_PASSWORD_FILE=pass RLOCK_PASSWORD=bad run -0 --separate-stderr rlock run job -- true
-  echo 'password-file = "pass"' >c.toml
-  REDISCLI_AUTH=bad run -0 --separate-stderr rlock run --config c.toml --url "unix://worker:first@$srv_sock" job -- true
-}
-
-@test "a ~ that no shell has expanded is not a folder" {
-  run -64 --separate-stderr rlock run --password-file='~/pass' job -- touch ran
-  assert_says "--password-file: '~/pass': ~ is not expanded here"
-  echo 'tls-ca = "~/ca.crt"' >c.toml
-  run -78 --separate-stderr rlock run --config c.toml job -- touch ran
-  assert_says 'c.toml:1: tls-ca: '
-  assert_says 'write the full path'
-  [[ ! -e ran ]]
-}
-
 # reach: the user nobody may enter this test's folder.
 reach() { chmod 711 "$BATS_RUN_TMPDIR/test" . 2>/dev/null || true; }
 
@@ -301,49 +225,21 @@ connected() { redis srv client list | grep -q 'cmd=evalsha user=worker'; }
   [[ $status == 5 && $(grep -cx "$PWD/closed/in" err) == 2 && $(wc -l <err) == 2 ]]
 }
 
-@test "nested: the inner rlock runs the same command, regardless of other settings" {
-  RLOCK_PASSWORD_FILE=$PWD/none run -0 --separate-stderr rlock run --password-command "$COMMAND" job -- \
-    sh -c 'cd / && "$RLOCK" run -n job -- echo in'
-  [[ $output == in && -z $stderr ]]
-}
-
 @test "a job in its own namespace reconnects with the help of its agent" {
   needs_pid_namespaces
-  job_start -v -l 5s --isolate --password-command "$COMMAND" job -- sh -c 'until [ -e end ]; do sleep 0.1; done'
+  job_until end -v -l 5s --isolate --password-command "$COMMAND" job
   wait_until renewed job.err 1
   set_password second
   new_password second
   cut_connections
   wait_until renewed job.err 3
   touch end
-  job_status 0
-}
-
-@test "a job with a password command is ended as usual: its tree, its lock, its agent" {
-  job_start --password-command "$COMMAND" job -- bash -c "$(tree pids)"
-  wait_until lines_in pids 3
-  agent_parts
-  kill -KILL "$frontend"
-  wait_until all_gone pids
-  wait_until not held job
-  wait_until gone "$agent"
-}
-
-@test "kill -9 of the monitor: nothing of the job is left, not even the agent" {
-  job_start -l 5s --password-command "$COMMAND" job -- bash -c "$(tree pids)"
-  wait_until lines_in pids 3
-  agent_parts
-  kill -KILL "$monitor"
-  job_status 74
-  all_gone pids
-  gone "$agent"
-  redis srv del job 'rlock:holder:{job}' >/dev/null
+  job_status 3
 }
 
 @test "kill -9 of the agent, twice: the job reconnects with a new agent, which ends with the job" {
   local first
-  job_start -v -l 6s --password-command "$COMMAND" job -- sh -c 'touch begun; until [ -e end ]; do sleep 0.02; done; exit 7'
-  wait_until test -e begun
+  job_until end -v -l 6s --password-command "$COMMAND" job
   agent_parts
   for second in second third; do
     first=$agent
@@ -355,7 +251,7 @@ connected() { redis srv client list | grep -q 'cmd=evalsha user=worker'; }
     wait_until renewed job.err $(($(renewals job.err) + 2))
   done
   touch end
-  job_status 7
+  job_status 3
   gone "$agent"
 }
 another_agent() {
@@ -363,24 +259,33 @@ another_agent() {
   [[ -n $agent && $agent != "$first" ]]
 }
 
-@test "kill -9 of the agent and of the monitor: nothing is left" {
-  job_start -l 5s --password-command "$COMMAND" job -- bash -c "$(tree pids)"
-  wait_until lines_in pids 3
-  agent_parts
-  kill -KILL "$agent" "$monitor"
-  job_status 74
-  all_gone pids
-  redis srv del job 'rlock:holder:{job}' >/dev/null
+@test "kill -9 of the frontend, of the monitor, and of agent and monitor: nothing of the job is left" {
+  local one victims wanted
+  while read -r wanted victims; do
+    : >pids
+    job_start -l 5s --password-command "$COMMAND" job -- bash -c "$(tree pids)"
+    wait_until lines_in pids 3
+    agent_parts
+    for one in $victims; do kill -KILL "${!one}"; done
+    job_status "$wanted"
+    wait_until all_gone pids
+    wait_until gone "$agent"
+    [[ $victims != frontend ]] || wait_until not held job
+    redis srv del job 'rlock:holder:{job}' >/dev/null
+  done <<'VICTIMS'
+137 frontend
+74 monitor
+74 agent monitor
+VICTIMS
 }
 
 @test "kill -9 of the agent does not affect a job that needs no new connection" {
-  job_start --password-command "$COMMAND" job -- sh -c 'touch begun; until [ -e end ]; do sleep 0.02; done; exit 7'
-  wait_until test -e begun
+  job_until end --password-command "$COMMAND" job
   agent_parts
   kill -KILL "$agent"
   wait_until gone "$agent"
   touch end
-  job_status 7
+  job_status 3
   [[ -z $stderr ]]
 }
 
@@ -413,43 +318,4 @@ another_agent() {
   [[ $(redis srv hgetall job) == "$owner"$'\n1' ]]
   kill "$process"
   wait_until not held job
-}
-
-# asks ANSWER COMMAND...: types it at the prompt.
-asks() { timeout -k 1 60 python3 "$TESTS_DIR/lib/terminal.py" 'Password for unix://***@' "$@"; }
-
-@test "--ask-password asks on the terminal, and does not show the answer" {
-  run -0 asks first "$RLOCK" run --ask-password job -- echo ran
-  [[ $output == *ran && $output != *first* ]]
-  run -77 asks wrong-one "$RLOCK" run --ask-password job -- touch ran
-  [[ $output != *wrong-one* ]]
-  run -64 asks '' "$RLOCK" run --ask-password job -- touch ran
-  assert_says empty
-  run -0 asks first "$RLOCK" status --ask-password
-  [[ ! -e ran ]]
-}
-
-@test "--ask-password restores the terminal's echo, also after a signal" {
-  local modes='echo "status=$?"; stty -a'
-  run -0 asks first bash -c "\"$RLOCK\" run --ask-password job -- true; $modes"
-  [[ $output == *status=0* && $output == *' echo '* && $output == *'susp = ^Z'* ]]
-  run -0 asks $'\x03' bash -c "trap : INT; \"$RLOCK\" run --ask-password job -- touch ran; $modes"
-  [[ $output == *status=130* && $output == *' echo '* ]]
-  run -0 asks $'\x03' bash -c "trap : INT; \"$RLOCK\" status --ask-password; $modes"
-  [[ $output == *status=130* && $output == *' echo '* ]]
-  run -0 asks SIGTERM bash -c "trap 'kill -TERM \$!' TERM; \"$RLOCK\" run --ask-password job -- touch ran & wait; wait \$!; $modes"
-  [[ $output == *status=143* && $output == *' echo '* && ! -e ran ]]
-}
-
-@test "--ask-password accepts a line, and signals, from a terminal that was left in raw mode" {
-  local modes='echo "status=$?"; stty -a'
-  run -0 asks $'firsx\x7ft\r' bash -c "stty raw; \"$RLOCK\" run --ask-password job -- echo ran; $modes"
-  [[ $output == *ran* && $output == *status=0* && $output == *-icanon* ]]
-  run -0 asks $'\x03' bash -c "trap : INT; stty -icanon -isig; \"$RLOCK\" run --ask-password job -- touch ran; $modes"
-  [[ $output == *status=130* && $output == *-icanon* && ! -e ran ]]
-}
-
-@test "--ask-password without a terminal is an error" {
-  run -64 --separate-stderr setsid -w "$RLOCK" run --ask-password job -- touch ran
-  [[ $stderr == *"--ask-password: there is no terminal"* && ! -e ran ]]
 }

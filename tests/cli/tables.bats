@@ -70,6 +70,7 @@ noticed() {
 @test "texts of others are escaped" { table escapes; }
 @test "keys of other programs" { table foreign_keys; }
 @test "a server that may evict locks" { table eviction; }
+@test "where passwords come from" { table credentials; }
 @test "holds" { table holds; }
 @test "rlock status" { table status; }
 @test "--protocol set" { table protocol; }
