@@ -368,41 +368,33 @@ jenkins() { JAVA_OPTS="-XX:TieredStopAtLevel=1 -XX:+UseSerialGC" groovy "$TESTS_
   grep -qE '^description: The build waited [0-9]+ s for its lock; it was held by .* pid [0-9]+, release 1.4 ``` \?b\?$' out
 }
 
-@test "Jenkins: a lock that is busy or lost, a step that fails, slots, a branch with an odd name" {
+@test "Jenkins: a lock that is busy or lost, a step that fails, slots, an odd name; an archive brings the program, and is checked" {
   needs_groovy
-  local owner
+  local owner archive sha256 server
+  archive_served
   owner=$(rlock acquire busy --lease 10m --reason because)
-  export BRANCH_NAME=$NAME_OF_A_BRANCH'$HOME'
+  export BRANCH_NAME=$NAME_OF_A_BRANCH'$HOME' ARCHIVE=$archive SHA256=$sha256
   cat >pipeline <<'END'
 def fails(Closure steps) { try { steps(); echo 'fine' } catch (failed) { echo "failed: ${failed.message}" } }
-fails { withRlock(name: 'busy', wait: 0) { sh 'touch ran' } }
-fails { withRlock(name: 'lost') { sh 'redis-cli -s "$srv_sock" del lost "rlock:holder:{lost}"' } }
-fails { withRlock(name: 'deploy') { sh 'exit 3' } }
-fails { withRlock(name: 'lost') { sh 'redis-cli -s "$srv_sock" del lost "rlock:holder:{lost}"; exit 4' } }
-fails { withRlock(wait: 0) { sh 'touch ran' } }
-fails { withRlock(name: 'slots', slots: 2) { sh 'rlock status slots >slots' } }
-withRlock(name: env.BRANCH_NAME) { sh 'test "$RLOCK_NAME" = "$BRANCH_NAME"; rlock status --is-held -- "$RLOCK_NAME"' }
+def brought = [archive: env.ARCHIVE, sha256: env.SHA256]
+fails { withRlock(brought + [name: 'busy', wait: 0]) { sh 'touch ran' } }
+fails { withRlock(brought + [name: 'lost']) { sh 'redis-cli -s "$srv_sock" del lost "rlock:holder:{lost}"' } }
+fails { withRlock(brought + [name: 'deploy']) { sh 'exit 3' } }
+fails { withRlock(brought + [name: 'lost']) { sh 'redis-cli -s "$srv_sock" del lost "rlock:holder:{lost}"; exit 4' } }
+fails { withRlock(brought + [wait: 0]) { sh 'touch ran' } }
+fails { withRlock(brought + [name: 'slots', slots: 2]) { sh 'rlock status slots >slots' } }
+withRlock(brought + [name: env.BRANCH_NAME]) { sh 'test "$RLOCK_NAME" = "$BRANCH_NAME"; rlock status --is-held -- "$RLOCK_NAME"' }
+try { withRlock(brought + [name: 'deploy', wait: 'soon']) { } } catch (failed) { }
+withRlock(name: 'deploy', archive: env.ARCHIVE, sha256: '0' * 64) { sh 'touch ran' }
 END
-  run -0 jenkins pipeline
+  mkdir temporary
+  PATH=/usr/bin:/bin TMPDIR=$PWD/temporary run -1 jenkins pipeline
   [[ $(grep -E '^(failed|fine)' <<<"$output" | paste -sd,) == 'failed: script returned exit code 75,failed: script returned exit code 76,failed: script returned exit code 3,failed: script returned exit code 4,failed: withRlock: the name of the lock is missing,fine' ]]
-  [[ ! -e ran && $(redis srv exists deploy) == 0 ]]
+  # However a build ends, nothing stays.
+  [[ ! -e ran && -z $(ls temporary) && $(redis srv exists deploy) == 0 ]]
   grep -q '1 of 2 slots taken' slots
   assert_says 'The build did not get its lock; it was held by'
   rlock release busy --owner "$owner"
-}
-
-@test "Jenkins: an archive brings the program; it is checked before it is unpacked" {
-  needs_groovy
-  local archive sha256 server
-  archive_served
-  printf '%s\n' "withRlock(name: 'deploy', archive: '$archive', sha256: '$sha256') { sh 'rlock status deploy' }" \
-    "try { withRlock(name: 'deploy', wait: 'soon', archive: '$archive', sha256: '$sha256') { } } catch (failed) { }" \
-    "withRlock(name: 'deploy', archive: '$archive', sha256: '${sha256//?/0}') { sh 'touch ran' }" >pipeline
-  mkdir temporary
-  PATH=/usr/bin:/bin TMPDIR=$PWD/temporary run -1 jenkins pipeline
-  assert_says 'state     held'
-  # However a build ends, nothing stays.
-  [[ ! -e ran && -z $(ls temporary) ]]
   end_mine_wholly "$server"
   # As GitLab's component does.
   diff <(grep -hoE '(if command -v curl|echo "\$LOCK_SHA|tar ).*' "$EXAMPLES/jenkins/vars/withRlock.groovy") \

@@ -40,12 +40,11 @@ finds() {
   finds 0 'section a x w 10 20 2' 'section b x w 21 30 -' 'section c y w 31 40 1'
 }
 
-@test "half a minute of faults on one server: no violation" {
+@test "twenty seconds of faults on one server: no violation" {
   not_over tls sentinel cluster acl 'it has servers of its own'
-  run "$TESTS_DIR/proof/run" --minutes 0.5 --over server ${SEED:+--seed "$SEED"} 3>&-
+  run -0 "$TESTS_DIR/proof/run" --minutes 0.33 --over server ${SEED:+--seed "$SEED"} 3>&-
   printf '# %s\n' "${lines[0]}" "${lines[-1]}" >&3
-  show
-  [[ $status == 0 && ${lines[-1]} == *' 0 violations' ]]
+  [[ ${lines[-1]} == *' 0 violations' ]]
 }
 
 @test "the failover campaign, once for each kind" {

@@ -6,5 +6,5 @@ load ../lib/common
 load ../lib/chaos
 
 @test "four names of six in any order: no deadlock, and each name has one holder" {
-  chaos names "${ROUNDS:-200}" "${WORKERS:-16}"
+  chaos names "${ROUNDS:-100}" "${WORKERS:-16}"
 }

@@ -33,7 +33,7 @@ PYTHON
   run -0 kill_some 100 80
   echo "# $output" >&3
   [[ $output == '100 killed, 0 had ended before, 0 with another status' ]]
-  [[ -z $(compgen -G 'started-*') ]]
+  redis srv hgetall x && compgen -G 'started-*' && return 1
   [[ $(redis srv hgetall x) == "$owner"$'\n1' ]]
   rlock release x --owner "$owner"
   run -0 rlock run -n x -- true
