@@ -1,6 +1,5 @@
 #!/usr/bin/env bats
 # Where messages go and in which form: standard error, systemd's journal, syslog.
-# shellcheck disable=SC2154 # stderr and output: set by run
 
 load ../lib/common
 load ../lib/server
@@ -21,7 +20,7 @@ to_journal() {
   JOURNAL_STREAM=$(stat -c '%d:%i' err) rlock "$@" 2>err
 }
 
-@test "in the journal each line has its priority" {
+@test "in the journal each line has its priority, and in no other file" {
   local status=0
   to_journal run -v x -- true
   [[ $(grep -vc '^<7>rlock: [^0-9]' err) == 0 && $(wc -l <err) -ge 4 ]]
@@ -29,30 +28,23 @@ to_journal() {
   [[ $(<err) == '<4>rlock: warning: '* ]]
   to_journal run x -- ./none || status=$?
   [[ $status == 127 && $(<err) == '<3>rlock: '* ]]
-  local owner
   owner=$(rlock acquire --lease 1m x)
   to_journal run -w 3s x -- true || status=$?
   [[ $status == 75 && $(<err) == $'<6>rlock: waiting for x'*$'\n<3>rlock: x: not acquired'* ]]
+  # Not in a file that is not the journal.
+  : >other
+  for stream in "$(stat -c '%d:%i' other)" '' 1 : "$(stat -c '%d:' err)" "$(stat -c '0%d:%i' err)"; do
+    JOURNAL_STREAM=$stream rlock run --lease 4s y -- true 2>err
+    [[ $(<err) == 'rlock: warning: '* ]]
+  done
   # The journal removes the priority from a line of JSON, too.
   to_journal run -n --log-format json x -- true || true
   run -0 python3 -c 'import json; assert json.loads(open("err").read().removeprefix("<3>"))["level"] == "error"'
   rlock release --owner "$owner" x
 }
 
-@test "in a file that is not the journal no line has a priority" {
-  local stream
-  : >other
-  : >err
-  for stream in "$(stat -c '%d:%i' other)" '' 1 : "$(stat -c '%d:' err)" "$(stat -c '0%d:%i' err)"; do
-    JOURNAL_STREAM=$stream rlock run --lease 4s x -- true 2>err
-    [[ $(<err) == 'rlock: warning: '* ]]
-  done
-}
-
 @test "a job without problems writes nothing" {
-  local command
   for command in 'run x -- true' 'run -n --min-hold 10ms x -- true' 'run -s shared -- true' 'run --slots 2 s -- true' 'status x' 'config'; do
-    # shellcheck disable=SC2086 # words
     run -0 --separate-stderr rlock $command
     [[ -z $stderr ]]
   done
@@ -78,7 +70,6 @@ to_journal() {
 }
 
 @test "--log-format json: time, level, program and message; of what happens to a lock, the event and its name" {
-  local owner
   owner=$(rlock acquire --lease 1m x)
   run -75 --separate-stderr rlock run -v -w 3s --lease 4s --log-format json x -- true
   rlock release --owner "$owner" x
@@ -104,21 +95,26 @@ PYTHON
   redis srv del 'rlock:holder:{x}' >/dev/null
 }
 
-# with_syslog ARG...: rlock with its own /dev, whose log we read into the file syslog.
-with_syslog() {
+# with_dev COMMAND...: with a /dev of its own, which is the folder dev.
+with_dev() {
   local own=(unshare -m)
   "${own[@]}" true 2>/dev/null || own=(unshare -U -r -m)
   "${own[@]}" true 2>/dev/null || skip 'nobody lets us give a job a /dev of its own'
-  if [[ ! -e dev ]]; then
-    mkdir dev
-    touch dev/null dev/urandom
+  mkdir -p dev
+  touch dev/null dev/urandom
+  "${own[@]}" sh -c 'mount --bind /dev/null dev/null && mount --bind /dev/urandom dev/urandom && mount --rbind dev /dev &&
+    exec "$@"' sh timeout 60 "$@"
+}
+# with_syslog ARG...: rlock with a log there, which we read into the file syslog.
+with_syslog() {
+  if [[ ! -e dev/log ]]; then
+    mkdir -p dev
     python3 "$TESTS_DIR/lib/syslog_server.py" "$PWD/dev/log" "$PWD/syslog" 3>&- &
     syslog=$!
     wait_until test -S dev/log
   fi
   rm -f syslog
-  "${own[@]}" sh -c 'mount --bind /dev/null dev/null && mount --bind /dev/urandom dev/urandom && mount --rbind dev /dev &&
-    exec "$@"' sh timeout 60 "$RLOCK" "$@" 2>err
+  with_dev "$RLOCK" "$@" 2>err
 }
 syslog_says() { [[ -e syslog ]] && grep -qE -- "$1" syslog; }
 
@@ -146,27 +142,18 @@ syslog_says() { [[ -e syslog ]] && grep -qE -- "$1" syslog; }
   [[ $status == 64 && -s err ]]
 }
 
-@test "--syslog without a syslog daemon loses no error, and does not prevent a job" {
-  local own=(unshare -m)
-  "${own[@]}" true 2>/dev/null || own=(unshare -U -r -m)
-  "${own[@]}" true 2>/dev/null || skip 'nobody lets us give a job a /dev of its own'
-  mkdir dev
-  touch dev/null dev/urandom
-  without_log() {
-    "${own[@]}" sh -c 'mount --bind /dev/null dev/null && mount --bind /dev/urandom dev/urandom && mount --rbind dev /dev &&
-      exec "$@"' sh timeout 60 "$RLOCK" "$@"
-  }
-  run -0 --separate-stderr without_log run -v --syslog --lease 4s x -- echo ran
-  [[ $output == ran && -z $stderr ]]
-  run -127 --separate-stderr without_log run --syslog x -- ./none
-  [[ $stderr == 'rlock: '* ]]
-}
-
 # hang_syslog: the log daemon of with_syslog takes no more messages.
 hang_syslog() {
   kill -STOP "$syslog"
   wait_until in_state "$syslog" T
   python3 "$TESTS_DIR/lib/syslog_server.py" dev/log fill
+}
+
+@test "--syslog without a syslog daemon loses no error, and does not prevent a job" {
+  run -0 --separate-stderr with_dev "$RLOCK" run -v --syslog --lease 4s x -- echo ran
+  [[ $output == ran && -z $stderr ]]
+  run -127 --separate-stderr with_dev "$RLOCK" run --syslog x -- ./none
+  [[ $stderr == 'rlock: '* ]]
 }
 
 @test "a log daemon that hangs delays no command, no wait and no end, and is told later how much is missing" {
@@ -189,10 +176,9 @@ hang_syslog() {
 
 # own_disk: a file system in the folder disk that we may freeze.
 own_disk() {
-  local image=disk.img
-  truncate -s 16M "$image"
+  truncate -s 16M disk.img
   mkdir disk
-  mkfs.ext4 -q "$image" && mount -o loop "$image" disk 2>log || skip 'nobody lets us mount a file system'
+  mkfs.ext4 -q disk.img && mount -o loop disk.img disk 2>log || skip 'nobody lets us mount a file system'
 }
 
 @test "a frozen file system below standard error and --status-fd: the job keeps its lock, and its end is not delayed" {
@@ -268,9 +254,7 @@ own_disk() {
   "$RLOCK" run x -- ./none 2>&7 3>&- &
   exec 7>&-
   wait_until pgrep -r D -x rlock
-  local began
-  began=$(now_ms)
-  wait_until past 300
+  let_pass 300
   fsfreeze -u disk
   local status=0
   wait $! || status=$?

@@ -28,7 +28,6 @@ held_by_another() {
 
 @test "RLOCK_HELD for another name shares nothing" {
   held_by_another
-  local held
   for held in "$FOREIGN y" "$FOREIGN xx" "$FOREIGN" x "$FOREIGN  x"; do
     RLOCK_HELD=$held run -75 --separate-stderr rlock run -n x -- touch started
     [[ ! -e started && $(redis srv hget x "$FOREIGN") == 1 ]]
@@ -37,7 +36,6 @@ held_by_another() {
 
 @test "garbage in RLOCK_HELD shares nothing and does no harm" {
   held_by_another
-  local held
   for held in ' ' $'\n\n' $'a\nb' "$FOREIGN {" $'\xff\xfe x' "$(printf "$FOREIGN %*s" 100000 y)"; do
     RLOCK_HELD=$held run -75 --separate-stderr rlock run -n x -- touch started
     [[ ! -e started ]]

@@ -35,12 +35,10 @@ poison() {
 } >/dev/null
 
 forced() {
-  # shellcheck disable=SC2086 # options
   rlock acquire $kind job --lease 1m
   poison
   rlock status job && rlock status --is-held job || return
-  run -0 rlock force-unlock --yes job || return
-  assert_says 'job: free' || return
+  tells 0 'job: free' rlock force-unlock --yes job || return
   # A semaphore without its mark could belong to anybody, so it is left alone.
   [[ $(redis srv exists job '{job}:timeout') == 0 || $(redis srv get job) == 2 ]]
 }
@@ -48,13 +46,11 @@ forced() {
 @test "force-unlock and status need no other key than the lock" { each_kind forced; }
 
 @test "a description of more than a megabyte is shown in part, and does no harm" {
-  local owner
   owner=$(rlock acquire job --lease 1m --reason spoilt)
   for field in command reason host; do
     head -c 1200000 /dev/zero | tr '\0' x | redis srv -x hset 'rlock:holder:{job}' "$field"
   done
-  run -0 rlock status job
-  assert_says "$owner"
+  tells 0 "$owner" rlock status job
   assert_says xxxxxxxx
   run -75 --separate-stderr rlock run -n job -- true
   ((${#stderr} < 2000))
@@ -62,43 +58,15 @@ forced() {
 }
 
 @test "a waiter's record that is deeply nested, or a megabyte long, does no harm" {
-  local record
   for record in "string.rep('\\145', 100) .. '\\1'" \
     "cmsgpack.pack({version = 2, alive = 9e15, since = 1, lease = '1000', hold = 'h', about = {'host', {{{{{{{{{{1}}}}}}}}}}}})" \
     "cmsgpack.pack({version = 2, alive = 9e15, since = 1, lease = '1000', hold = 'h', about = {'host', string.rep('x', 1200000)}})"; do
     rlock acquire job --lease 1m
     redis srv eval "redis.call('zadd', KEYS[1], 1, 'x'); redis.call('hset', KEYS[2], 'x', $record)" 2 \
       'rlock:queue:{job}' 'rlock:waiters:{job}'
-    run -0 rlock status job
-    assert_says 'held'
+    tells 0 'held' rlock status job
     run -0 rlock force-unlock --yes job
     run -0 rlock run -n job -- true
-  done
-}
-
-@test "an invalid fencing token: 76, which key, and what to do" {
-  local write
-  for write in 'set redisson_lock_token:{job} junk' 'rpush redisson_lock_token:{job} 1'; do
-    redis srv del 'redisson_lock_token:{job}'
-    # shellcheck disable=SC2086 # words
-    redis srv $write
-    run -76 rlock run job -- true
-    assert_says 'redisson_lock_token:{job}'
-    assert_says 'delete it'
-    redis srv del 'redisson_lock_token:{job}'
-    rlock run -n job -- true
-  done
-}
-
-@test "a companion key of another type: 76, which key, and what to do" {
-  local key
-  for key in 'rlock:queue:{job}' 'rlock:waiters:{job}'; do
-    redis srv set "$key" junk
-    run -76 rlock run job -- true
-    assert_says "the key $key"
-    assert_says 'delete it'
-    redis srv del "$key"
-    rlock run -n job -- true
   done
 }
 
@@ -114,7 +82,6 @@ forced() {
   dead
   run -0 rlock run -n job -- true
   [[ $(redis srv exists 'rlock:queue:{job}') == 0 ]]
-  local owner waiter
   owner=$(rlock acquire job --lease 1m)
   rlock run -q job -- true 3>&- &
   waiter=$!

@@ -4,6 +4,7 @@ load ../lib/common
 load ../lib/job
 
 setup() {
+  cd "$BATS_TEST_TMPDIR" || return
   m_port=$(redis_free_port)
   not_over sentinel 'tests/cli/sentinel.bats has replicas'
   [[ ${TEST_OVER:-} != cluster ]] || export m_over=$m_port # it has one port there
@@ -19,6 +20,8 @@ teardown() {
   redis_stop m
 }
 
+# refused STATUS TEXT OPTION...: a job is not started.
+refused() { tells "$1" "$2" rlock run "${@:3}" job -- touch ran && [[ ! -e ran ]]; }
 in_step() { [[ $(redis "$1" role) == *connected* ]]; }
 replica() {
   not_over cluster 'the test has a replica of its own'
@@ -30,18 +33,15 @@ replica() {
   replica
   run -0 --separate-stderr rlock run --wait-replicas 1 job -- redis-cli -s "$r1_sock" exists job
   [[ $output == 1 && -z $stderr ]]
-  run -0 rlock run --wait-replicas 1 a b -- redis-cli -s "$r1_sock" exists a b
-  [[ $output == 2 ]]
+  prints 2 rlock run --wait-replicas 1 a b -- redis-cli -s "$r1_sock" exists a b
   assert_clean m
 }
 
 @test "too few replicas, and no time to wait: 69, nothing is started, the lock is free" {
   replica
   for wait in -n '-w 1500ms'; do
-    # shellcheck disable=SC2086 # an option and its value
-    run --separate-stderr -69 rlock run --wait-replicas 2 $wait job -- touch "$BATS_TEST_TMPDIR/ran"
-    assert_says '1 of 2 replicas have acknowledged the lock, so it was given back'
-    [[ ! -e $BATS_TEST_TMPDIR/ran && $(redis m exists job) == 0 ]]
+    refused 69 '1 of 2 replicas have acknowledged the lock, so it was given back' --wait-replicas 2 $wait
+    [[ $(redis m exists job) == 0 ]]
   done
   assert_clean m
 }
@@ -50,29 +50,27 @@ replica() {
   job_start --wait-replicas 1 -w 1m job -- redis-cli -s "$BATS_TEST_TMPDIR/r1/s" exists job
   wait_until said '0 of 1 replicas have acknowledged the lock, so it was given back; starting again'
   replica
-  job_status
-  show
-  [[ $status == 0 && $output == 1 && $(grep -c replicas <<<"$stderr") == 1 ]]
+  job_status 0
+  [[ $output == 1 && $(grep -c replicas <<<"$stderr") == 1 ]]
 }
 
 @test "a handed-over lock is acknowledged by the replica, too" {
   replica
-  local owner
   owner=$(rlock acquire --wait-replicas 1 job --lease 1m)
   job_start --wait-replicas 1 job -- redis-cli -s "$r1_sock" exists job
   waits() { [[ $(redis m zcard 'rlock:queue:{job}') == 1 ]]; }
   wait_until waits
   rlock release job --owner "$owner"
-  job_status
-  [[ $status == 0 && $output == 1 ]]
+  job_status 0
+  [[ $output == 1 ]]
 }
 
 @test "a connection that is cut between the grant and its acknowledgement: tried again during the wait" {
   replica
-  python3 "$TESTS_DIR/lib/proxy.py" "$BATS_TEST_TMPDIR/p" "$m_sock" "$BATS_TEST_TMPDIR/passed" 'rlock renew' 1 3>&- &
+  python3 "$TESTS_DIR/lib/proxy.py" "$PWD/p" "$m_sock" "$PWD/passed" 'rlock renew' 1 3>&- &
   local proxy=$!
-  wait_until test -S "$BATS_TEST_TMPDIR/p"
-  run --separate-stderr -0 rlock run --url "unix://$BATS_TEST_TMPDIR/p" --wait-replicas 1 -w 20s job -- echo mine
+  wait_until test -S "$PWD/p"
+  run -0 --separate-stderr rlock run --url "unix://$PWD/p" --wait-replicas 1 -w 20s job -- echo mine
   kill "$proxy"
   assert_says 'starting again'
   [[ $output == mine ]]
@@ -81,36 +79,32 @@ replica() {
 @test "a server without WAIT: 78; a user without the right: 77" {
   redis_stop m
   redis_start m --rename-command WAIT ''
-  run --separate-stderr -78 rlock run --wait-replicas 1 job -- touch "$BATS_TEST_TMPDIR/ran"
-  assert_says 'wait-replicas needs a server with WAIT'
+  refused 78 'wait-replicas needs a server with WAIT' --wait-replicas 1
   redis_stop m
   redis_start m
   redis m acl setuser default -wait
-  run --separate-stderr -77 rlock run --wait-replicas 1 job -- touch "$BATS_TEST_TMPDIR/ran"
-  [[ ! -e $BATS_TEST_TMPDIR/ran && $(redis m exists job) == 0 ]]
+  refused 77 '' --wait-replicas 1
+  [[ $(redis m exists job) == 0 ]]
 }
 
 has_waitaof() { [[ $(redis m command info waitaof) == *waitaof* ]]; }
 
 @test "--wait-aof: a server without WAITAOF, or without an append-only file: 78" {
-  run --separate-stderr -78 rlock run --wait-aof job -- touch "$BATS_TEST_TMPDIR/ran"
-  assert_says 'wait-aof needs Redis 7.2 and appendonly yes'
-  [[ ! -e $BATS_TEST_TMPDIR/ran && $(redis m exists job) == 0 ]]
+  refused 78 'wait-aof needs Redis 7.2 and appendonly yes' --wait-aof
+  [[ $(redis m exists job) == 0 ]]
 }
 
 @test "--wait-aof: the lock is on the disks, also those of replicas, when the command runs" {
   has_waitaof || skip 'this server has no WAITAOF'
   redis m config set appendonly yes
-  # shellcheck disable=SC2016 # for the job
   run -0 --separate-stderr rlock run --wait-aof job -- sh -c 'grep -rqa "$RLOCK_OWNER" "$1"' sh "$m_dir/appendonlydir"
   [[ -z $stderr ]]
   replica
-  run --separate-stderr -69 rlock run -n --wait-aof --wait-replicas 1 job -- touch "$BATS_TEST_TMPDIR/ran"
-  assert_says '0 of 1 replicas have acknowledged the lock, so it was given back'
+  refused 69 '0 of 1 replicas have acknowledged the lock, so it was given back' -n --wait-aof --wait-replicas 1
   redis r1 config set appendonly yes
   in_step_on_disk() { rlock run -q -n --wait-aof --wait-replicas 1 job -- true; }
   wait_until in_step_on_disk
-  [[ ! -e $BATS_TEST_TMPDIR/ran ]]
+  [[ ! -e ran ]]
 }
 
 @test "-w includes the time until a server is there, and while it is gone" {
@@ -118,17 +112,14 @@ has_waitaof() { [[ $(redis m command info waitaof) == *waitaof* ]]; }
   job_start -w 1m job -- echo mine
   wait_until said 'still waiting'
   redis_start m
-  job_status
-  show
-  [[ $status == 0 && $output == mine ]]
+  job_status 0
+  [[ $output == mine ]]
   said 'the server answers again'
 }
 
 @test "-w passes without a server: 69" {
   redis_stop m
-  run --separate-stderr -69 rlock run -w 500ms job -- touch "$BATS_TEST_TMPDIR/ran"
-  assert_says 'still waiting, for at most 0.5s'
-  run --separate-stderr -69 rlock run -n job -- touch "$BATS_TEST_TMPDIR/ran"
-  run --separate-stderr -69 rlock run job -- touch "$BATS_TEST_TMPDIR/ran"
-  [[ ! -e $BATS_TEST_TMPDIR/ran ]]
+  refused 69 'still waiting, for at most 0.5s' -w 500ms
+  refused 69 '' -n
+  refused 69 ''
 }

@@ -65,7 +65,6 @@ shown() {
 }
 
 @test "where a setting comes from does not depend on the file's name" {
-  local file
   for file in RLOCK_my.toml --lease 'a: profile.toml' 'b: profile.ci.toml'; do
     printf '%s\n' 'lease = "41s"' 'password-file = "pass"' '[profile.ci]' 'wait = 5' >"./$file"
     [[ $(shown lease "--config=$file") == "41s $file:1: lease" ]]
@@ -76,23 +75,17 @@ shown() {
 }
 
 @test "errors are reported as by the subcommand concerned" {
-  RLOCK_LEASE=10x run -78 --separate-stderr rlock config
-  assert_says "RLOCK_LEASE: '10x'"
+  RLOCK_LEASE=10x tells 78 "RLOCK_LEASE: '10x'" rlock config
   [[ -z $output ]]
   echo 'max-queue = -1' >"$USER_FILE"
-  run -78 --separate-stderr rlock config
-  assert_says "$USER_FILE:1: max-queue"
+  tells 78 "$USER_FILE:1: max-queue" rlock config
   echo 'lesae = "3s"' >"$USER_FILE"
-  run -78 --separate-stderr rlock config
-  assert_says 'did you mean lease?'
+  tells 78 'did you mean lease?' rlock config
   rm "$USER_FILE"
-  RLOCK_URL=nowhere run -78 --separate-stderr rlock config
-  assert_says 'RLOCK_URL: bad address'
+  RLOCK_URL=nowhere tells 78 'RLOCK_URL: bad address' rlock config
   run -64 --separate-stderr rlock config --url nowhere
-  run -64 --separate-stderr rlock config lease
-  assert_says "unexpected argument 'lease'"
-  run -78 --separate-stderr rlock config --profile none
-  assert_says 'there is no profile'
+  tells 64 "unexpected argument 'lease'" rlock config lease
+  tells 78 'there is no profile' rlock config --profile none
   run -71 sh -c '"$0" config >/dev/full' "$RLOCK"
 }
 

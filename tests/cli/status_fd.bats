@@ -22,7 +22,6 @@ assert eval(sys.argv[2]), e' "$1" "$2"
 }
 
 @test "a reader that is stuck is waited for once, not for each of many locks" {
-  local names
   mapfile -t names < <(seq -f 'job%g' 40)
   # A tenth of a second for each would be twice the lease.
   run -0 --separate-stderr stuck 7 "$RLOCK" run --status-fd 7 --lease 2s "${names[@]}" -- echo fine
@@ -55,7 +54,6 @@ assert eval(sys.argv[2]), e' "$1" "$2"
 }
 
 @test "released, if the job is refused after the grant" {
-  local limit
   for limit in {12..40}; do
     prlimit --nofile="$limit" "$RLOCK" run --status-fd 7 job -- true 7>log 2>err || true
     ! grep -q acquired log || break
@@ -96,21 +94,16 @@ assert eval(sys.argv[2]), e' "$1" "$2"
 }
 
 @test "the command does not get the descriptor, but keeps its standard output" {
-  run -0 bash -c '"$RLOCK" run --status-fd 7 job -- sh -c "echo out; { echo no >&7; } 2>/dev/null || echo closed" 7>log'
-  [[ $output == $'out\nclosed' ]]
+  prints $'out\nclosed' bash -c '"$RLOCK" run --status-fd 7 job -- sh -c "echo out; { echo no >&7; } 2>/dev/null || echo closed" 7>log'
   run -0 rlock run --status-fd 1 job -- echo out
   [[ ${lines[1]} == out ]]
 }
 
 @test "a descriptor that is closed, not writable, or not a number" {
-  run -64 --separate-stderr bash -c '"$RLOCK" run --status-fd 7 job -- touch ran 7>&-'
-  assert_says '--status-fd 7: Bad file descriptor'
-  run -64 --separate-stderr bash -c '"$RLOCK" run --status-fd 7 job -- touch ran 7</dev/null'
-  assert_says '--status-fd 7: not open for writing'
-  local bad
+  tells 64 '--status-fd 7: Bad file descriptor' bash -c '"$RLOCK" run --status-fd 7 job -- touch ran 7>&-'
+  tells 64 '--status-fd 7: not open for writing' bash -c '"$RLOCK" run --status-fd 7 job -- touch ran 7</dev/null'
   for bad in x -1 1.5 '' 99999999999; do
-    run -64 --separate-stderr rlock run "--status-fd=$bad" job -- touch ran
-    assert_says status-fd
+    tells 64 status-fd rlock run "--status-fd=$bad" job -- touch ran
   done
   [[ ! -e ran ]]
 }

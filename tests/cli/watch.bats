@@ -26,14 +26,12 @@ times() { [[ $(grep -c "$1" seen) == "$2" ]]; }
 @test "holder and waiters are printed when they change, and only then" {
   watch x
   wait_until times 'state     free' 1
-  local owner waiter
   owner=$(rlock acquire x --lease 1m)
   wait_until times 'state     held' 1
   "$RLOCK" run x -- true 2>/dev/null 3>&- &
   waiter=$!
   wait_until times '^waiting' 1
-  began=$(now_ms)
-  wait_until past 2500 # two looks
+  let_pass 2500 # two looks
   times 'state     held' 2
   rlock release x --owner "$owner"
   wait "$waiter"
@@ -42,7 +40,6 @@ times() { [[ $(grep -c "$1" seen) == "$2" ]]; }
 }
 
 @test "a waiter in the queue of RFairLock is a change, too" {
-  local owner
   owner=$(rlock acquire x --lease 1m)
   watch x
   wait_until times 'state     held' 1
@@ -52,13 +49,7 @@ times() { [[ $(grep -c "$1" seen) == "$2" ]]; }
   rlock release x --owner "$owner"
 }
 
-@test "it ends when its reader is gone, even if nothing changes" {
-  run -0 timeout 20 bash -o pipefail -c '"$0" status --watch x | head -n 2' "$RLOCK"
-  [[ ${lines[1]} == *x ]]
-}
-
 @test "--json: one line each time" {
-  local owner
   watch --json x
   wait_until times '"free"' 1
   owner=$(rlock acquire x --lease 1m)
@@ -81,22 +72,19 @@ times() { [[ $(grep -c "$1" seen) == "$2" ]]; }
   run -69 rlock --url unix:///nowhere/s status --watch x
 }
 
-@test "a terminal is redrawn, and Ctrl-C ends it" {
+@test "a terminal is redrawn, and Ctrl-C ends it, as the end of its reader does" {
   run -130 python3 "$TESTS_DIR/lib/terminal.py" free $'\x03' "$RLOCK" status --watch x
   [[ $output == *$'\e[H\e[2J'*'state     free'* ]]
-}
-
-@test "it contradicts --is-held" {
-  run -64 --separate-stderr rlock status --watch --is-held x
-  [[ $stderr == *'--watch and --is-held cannot be used together'* ]]
+  # It ends when its reader is gone, even if nothing changes.
+  run -0 timeout 20 bash -o pipefail -c '"$0" status --watch x | head -n 2' "$RLOCK"
+  [[ ${lines[1]} == *x ]]
 }
 
 @test "of several holders the one that has had it longest is shown, and renewals are no change" {
   local reason first='local permit = redis.call("zrange", KEYS[1], 0, 0)[1]; redis.call("zincrby", KEYS[1], 60000, permit)'
   for reason in old young younger; do
     rlock acquire --slots 3 x --lease 10m --reason "$reason"
-    began=$(now_ms)
-    wait_until past 10 # a time of its own
+    let_pass 10 # a time of its own
   done
   watch x
   wait_until times 'slots taken' 1
@@ -105,8 +93,7 @@ times() { [[ $(grep -c "$1" seen) == "$2" ]]; }
     [[ ${lines[1]} == *' +2 '*' old' ]]
     redis srv eval "$first" 1 '{x}:timeout'
   done
-  began=$(now_ms)
-  wait_until past 2500 # two looks
+  let_pass 2500 # two looks
   times 'slots taken' 1
 }
 

@@ -171,14 +171,8 @@ assert_says() {
 
 # tells STATUS TEXT COMMAND...: it ends with the status, and says TEXT. prints TEXT COMMAND...: it succeeds, and TEXT is
 # all that it says.
-tells() {
-  run "-$1" --separate-stderr "${@:3}"
-  assert_says "$2"
-}
-prints() {
-  run -0 "${@:2}"
-  [[ $output == "$1" ]]
-}
+tells() { run "-$1" --separate-stderr "${@:3}" && assert_says "$2"; }
+prints() { run -0 "${@:2}" && [[ $output == "$1" ]]; }
 
 # show: status and both outputs of the last run, which is what a test shows when it fails.
 show() {
