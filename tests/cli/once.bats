@@ -43,17 +43,14 @@ all_end() {
 }
 
 @test "what has succeeded is not run again, and -v says who did it and when; --once-status chooses another status" {
-  local i
   for i in 1 2; do
     run -0 --separate-stderr once
     [[ -z $output$stderr ]] && runs 1
   done
-  run -0 --separate-stderr once -v
-  assert_says 'job: not run: 1.4 has already succeeded, '
+  tells 0 'job: not run: 1.4 has already succeeded, ' once -v
   assert_says " ago by $(id -un)@$(uname -n) pid "
   assert_says ' (sh)'
-  run -42 --separate-stderr once --once-status 42
-  assert_says 'not run: 1.4 has already succeeded'
+  tells 42 'not run: 1.4 has already succeeded' once --once-status 42
   runs 1
   leaves --once 1.5 job
   leaves --once 1.4 other
@@ -99,12 +96,10 @@ all_end() {
   rlock run --once-per day job -- true
   run -0 --separate-stderr rlock run --once-per day job -- true
   [[ -z $stderr ]]
-  run -0 --separate-stderr rlock run -n -E 0 --once-per day job -- ./import.sh
-  assert_says 'rlock: warning: job: not run: it has already succeeded today, '
+  tells 0 'rlock: warning: job: not run: it has already succeeded today, ' rlock run -n -E 0 --once-per day job -- ./import.sh
   assert_says " (true); this is $(id -un)'s ./import.sh: if it is another job, give it a name of its own"
   remember 'per day' "$(remembered 'per day' | sed "2s/.*/alice/")"
-  run -0 --separate-stderr rlock run --once-per day job -- true
-  assert_says 'by alice@'
+  tells 0 'by alice@' rlock run --once-per day job -- true
 }
 
 @test "on a terminal, a line says why a job was not run" {
@@ -149,7 +144,6 @@ all_end() {
 
 @test "waiters are told at the release, all at once, and end with 0 without running" {
   in_background 0
-  local i
   for i in {1..5}; do waiter --once 1.4; done
   touch go
   all_end
@@ -161,7 +155,6 @@ all_end() {
 
 @test "if the job fails, the next waiter runs at once, and after its success no other one" {
   in_background 1
-  local i
   for i in {1..4}; do waiter --once 1.4; done
   touch go
   all_end
@@ -180,7 +173,6 @@ all_end() {
 }
 
 @test "a waiter that an older rlock gives the lock to asks once more, and gives it back" {
-  local owner
   owner=$(rlock acquire job --lease 10m)
   waiter --once 1.4
   kill -STOP "${waiters[0]}"
@@ -218,27 +210,10 @@ all_end() {
 }
 
 @test "keys that were used once do not add up" {
-  local i
   for ((i = 0; i < 200; i++)); do echo "hset rlock:once:{job} old-$i '0 1700000000000 1600000000000 7'"; done | redis srv >/dev/null
   for i in {1..30}; do rlock run --once "$i" job -- true; done
   (($(redis srv hlen 'rlock:once:{job}') < 170))
   [[ $(remembered 30) == 0* ]]
-}
-
-@test "release --forget takes a success back" {
-  once
-  run -0 --separate-stderr rlock release --forget job 1.4
-  [[ -z $output$stderr ]]
-  once
-  runs 2
-  run -1 --separate-stderr rlock release job --forget 1.3
-  assert_says 'job: 1.3: no success is remembered'
-  run -64 rlock release job --forget 1.4 --owner x:1
-  run --separate-stderr rlock release job other --forget=no --owner 00000000-0000-4000-8000-000000000000:1
-  [[ $stderr == *'job: '*'other: '* ]]
-  run -64 rlock release --forget job
-  run -64 rlock release --forget job 1.4 1.5
-  run -64 rlock release --forget job ''
 }
 
 @test "a full server: the success is remembered with the release" {
@@ -335,29 +310,6 @@ all_end() {
   runs 3
 }
 
-@test "what cannot work is refused: several names, readers, slots, two of these options, odd keys" {
-  refuses() {
-    local says=$1
-    shift
-    run -64 --separate-stderr rlock run "$@" -- true
-    assert_says "$says"
-  }
-  refuses 'works with one NAME' --once 1.4 job other
-  refuses 'needs a lock with one holder' --once 1.4 -s job
-  refuses 'needs a lock with one holder' --once-per day --slots 2 job
-  refuses 'cannot be used together' --once 1.4 --once-per day job
-  refuses '--remember needs --once' --once-per day --remember 1h job
-  refuses '--timezone needs --once-per' --timezone Europe/Berlin job
-  refuses '--timezone needs --once-per' --once 1.4 --timezone Europe/Berlin job
-  refuses '--once-status needs --once KEY or --once-per PERIOD' --once-status 3 job
-  RLOCK_TIMEZONE=Europe/Berlin RLOCK_ONCE_STATUS=3 rlock run job -- true
-  refuses 'the key is empty' --once '' job
-  refuses 'control character' --once $'a\nb' job
-  refuses 'begins with "per "' --once 'per day' job
-  refuses 'is not a period' --once-per 7h job
-  refuses 'is not the name of a time zone' --once-per day --timezone ../x job
-}
-
 @test "status lines and the history say what a job was to run once, whether it already has, and whether that is remembered" {
   rlock run --history --status-fd 5 --once 1.4 job -- true 5>lines
   grep -q '"event":"released".*"remembered":true' lines
@@ -373,8 +325,7 @@ all_end() {
   daily
   leaves --once-per 1d job
   runs 1
-  run -0 --separate-stderr daily -v
-  assert_says 'not run: it has already succeeded today'
+  tells 0 'not run: it has already succeeded today' daily -v
   # Each period is counted by itself.
   leaves --once-per hour job
   runs 2
@@ -404,8 +355,7 @@ all_end() {
 }
 
 @test "a zone that this host does not know is an error, not UTC" {
-  run -78 --separate-stderr rlock run --once-per day --timezone Europe/Atlantis job -- touch ran
-  assert_says 'this host has no such time zone'
+  tells 78 'this host has no such time zone' rlock run --once-per day --timezone Europe/Atlantis job -- touch ran
   [[ ! -e ran ]]
   assert_says 'set TZDIR'
   mkdir -p zones/My
@@ -417,7 +367,6 @@ all_end() {
 
 @test "a success from the future, before the server's clock was set back, does not count" {
   once
-  local at later
   at=$(($(server_us srv) / 1000))
   later=$((at + 365 * 86400000))
   remember 1.4 "0 $((later + 1000000)) $later 1"$'\nu\nh\nc'
@@ -444,41 +393,6 @@ all_end() {
   runs 2
   run -0 rlock status --succeeded-within 1d job
   [[ $output == 'job: succeeded '* ]]
-}
-
-@test "ShedLock: something else is done if the lock cannot be acquired, and that is counted" {
-  local owner
-  owner=$(rlock acquire job --lease 1m)
-  rlock run -n --once-per day job -- touch ran || echo "busy: $?" >else
-  [[ $(<else) == 'busy: 75' && ! -e ran ]]
-  run -1 rlock status --succeeded-within 1d job
-  [[ $output == *'; held by '*'; not acquired by 1 job' ]]
-  rlock release job --owner "$owner"
-}
-
-@test "node-cron: of a fleet, one instance runs each fire, which its name and its time identify" {
-  local fire instance
-  for fire in 2026-06-17T03:00 2026-06-18T03:00; do
-    for instance in 1 2 3; do
-      "$RLOCK" run -q --once "nightly-backup:$fire" job -- sh -c "echo $fire >>ran" 3>&- &
-      waiters+=($!)
-    done
-  done
-  all_end
-  [[ $(sort ran | xargs) == '2026-06-17T03:00 2026-06-18T03:00' ]]
-}
-
-@test "gocron: a job that fails on one instance is run by another one, and then by no other" {
-  local instance failed=0
-  printf '#!/bin/sh\necho ran >>ran\n[ $(wc -l <ran) -ge 3 ]\n' >job.sh
-  chmod +x job.sh
-  for instance in 1 2 3 4 5 6; do
-    "$RLOCK" run -q --once-per day job -- ./job.sh 3>&- &
-    waiters+=($!)
-  done
-  for instance in "${waiters[@]}"; do wait "$instance" || failed=$((failed + 1)); done
-  # Two failures, one success, and three that were told of it.
-  runs 3 && [[ $failed == 2 ]]
 }
 
 @test "gocron, ofelia: a quick job on instances whose tickers do not agree runs once a minute" {

@@ -124,7 +124,6 @@ none_seen() {
 }
 
 @test "the order: file, RLOCK_PASSWORD, REDISCLI_AUTH, address" {
-  local wrong right
   wrong=$(with_secret "$URL" ":$OTHER")
   right=$(with_secret "$URL" ":$SECRET")
   RLOCK_URL=$wrong REDISCLI_AUTH=$SECRET hidden 0 status
@@ -138,7 +137,6 @@ none_seen() {
 }
 
 @test "no process of a job shows a password, from whatever source" {
-  local url
   url=$(with_secret "$URL" ":$SECRET")
   secret_file "$SECRET"
   watched "RLOCK_PASSWORD=$SECRET" "RLOCK_URL=$URL" --
@@ -159,7 +157,6 @@ none_seen() {
 
 # redis-cli takes a word alone before the @ for the password; rlock takes it for a user, and may be wrong.
 @test "a word alone before the @: no output shows it, and a message says how to write a password" {
-  local url line
   url=$(with_secret "$URL" "$SECRET")
   for line in 'run x -- touch ran' 'acquire x --lease 5s' 'renew x --owner a:1 --lease 5s' 'release x --owner a:1' 'force-unlock --yes --now x' status \
     'status x' 'status --json x' 'history x' doctor 'doctor --json'; do
@@ -175,7 +172,6 @@ none_seen() {
 }
 
 @test "no error about an address shows the password, nor a word alone before the @" {
-  local before address
   for before in "$SECRET" ":$SECRET"; do
     for address in "redis://$before@127.0.0.1:0" "redis://$before@127.0.0.1:70000" "ftp://$before@127.0.0.1" "redis://$before@[::1" \
       "redis://$before@" "redis://$before@127.0.0.1/abc" "unix://$before@" "redis://$before%zz@127.0.0.1" "redis:/$before@127.0.0.1" \
@@ -192,7 +188,6 @@ none_seen() {
 @test "no process shows a word alone before the @ for a server without a password" {
   not_over sentinel acl 'the server requires a password'
   redis_start turn
-  local url
   url=$(redis_url turn)
   watched "RLOCK_URL=$(with_secret "$url" "$SECRET")" --
   grep -qxF "RLOCK_URL=$url" child
@@ -201,7 +196,6 @@ none_seen() {
 
 @test "a user in the address and a password from elsewhere: it works, the command gets the user, and no output shows it" {
   REDISCLI_AUTH=$SECRET redis srv acl setuser "$OTHER" on '>sesame' '~*' '&*' +@all >/dev/null
-  local url
   url=$(with_secret "$URL" "$OTHER")
   secret_file sesame
   hidden 0 run -v --url "$url" --password-file pass x -- "$RLOCK" status -v x
@@ -212,7 +206,6 @@ none_seen() {
 }
 
 @test "no message shows it: a wrong password, no server, no such path, a mistake on the command line, what was done" {
-  local format address url
   url=$(with_secret "$URL" ":$OTHER")
   for format in text json; do
     RLOCK_URL=$url hidden 77 run -v --log-format $format x -- true
@@ -283,10 +276,8 @@ none_seen() {
   }
   run -0 --separate-stderr in_mount 444 0 ro
   run -0 --separate-stderr in_mount 644 0 ro
-  run -78 --separate-stderr in_mount 444 0 rw
-  assert_says 'others may read it'
-  run -78 --separate-stderr in_mount 444 65534 ro
-  assert_says 'belongs to another user'
+  tells 78 'others may read it' in_mount 444 0 rw
+  tells 78 'belongs to another user' in_mount 444 65534 ro
 }
 
 @test "root's password file that its group may read works for a user in that group" {
@@ -303,13 +294,11 @@ none_seen() {
   run -69 --separate-stderr "${as[@]}"
   refused 78 'others may read it' --url "$URL" --password-file "$folder/pass"
   chmod 444 "$folder/pass"
-  run -78 --separate-stderr "${as[@]}"
-  assert_says 'others may read it'
+  tells 78 'others may read it' "${as[@]}"
   assert_says RLOCK_PASSWORD
   chmod 440 "$folder/pass"
   chown 65534 "$folder/pass"
-  run -78 --separate-stderr "${as[@]}"
-  assert_says 'others may read it'
+  tells 78 'others may read it' "${as[@]}"
   rm -rf "$folder"
 }
 
@@ -338,7 +327,6 @@ nests() {
   nests
   # It is only for that server.
   RLOCK_URL=$URL run -0 --separate-stderr rlock status x
-  local another
   case $URL in
     unix:*) another=$URL?db=3 ;;
     *cluster:*) another=${URL/127.0.0.1/localhost} ;;
@@ -370,8 +358,7 @@ nests() {
   nested --profile ci
   [[ $status == 0 && -z $stderr ]]
   # A profile that is not chosen does not matter.
-  RLOCK_URL=$URL run -77 --separate-stderr rlock status --profile other x
-  assert_says 'requires a password'
+  RLOCK_URL=$URL tells 77 'requires a password' rlock status --profile other x
 }
 
 @test "nested: an address outside of profiles uses its own password, regardless of the profile's address" {
@@ -465,7 +452,6 @@ remembered() {
 
 @test "the memory of a job's processes has the password at most once, from whatever source" {
   readable_memory
-  local url
   url=$(with_secret "$URL" ":$SECRET")
   secret_file "$SECRET"
   remembered "RLOCK_PASSWORD=$SECRET" "RLOCK_URL=$URL" --
@@ -489,7 +475,6 @@ remembered() {
 }
 @test "memory: the keeper has at most one copy" {
   readable_memory
-  local owner keeper
   sleep 100 3>&- &
   local watched=$!
   owner=$(RLOCK_PASSWORD=$SECRET RLOCK_URL=$URL rlock acquire --for-pid "$watched" x)
@@ -522,8 +507,7 @@ print(read(os.getpid()), read(monitor), read(frontend))'
   export RLOCK_URL=$URL
   as() { RLOCK_PASSWORD=$SECRET as_nobody timeout -k 1 60 "$RLOCK" run "$@"; }
   # Messages go to a pipe, which is opened again.
-  run -127 --separate-stderr as x -- ./none
-  assert_says 'command not found'
+  tells 127 'command not found' as x -- ./none
   # The command's leftovers are found and ended.
   run -0 --separate-stderr as x -- bash -c 'setsid sleep 1000 >/dev/null 2>&1 & echo $!'
   wait_until gone "$output"
@@ -573,7 +557,6 @@ odd_end() {
 @test "a server that does not know AUTH repeats the password, but rlock does not" {
   not_over acl 'redis-cli must log in'
   redis_start deaf --rename-command AUTH ''
-  local url
   for url in "$(redis_url deaf)" "$(worker_at "$(redis_url deaf)")"; do
     refused_unseen 69 "$url" run job -- touch ran
     assert_says 'AUTH: the server answered: ERR unknown command'
@@ -584,7 +567,6 @@ odd_end() {
 }
 
 @test "a server that is not Redis repeats the password, but rlock does not show it" {
-  local text mode
   odd echo
   refused_unseen 69 "$url" run job -- touch ran
   assert_says 'this is not a Redis server'
@@ -610,7 +592,7 @@ odd_end() {
   redis_stop turn
   redis_start turn --rename-command AUTH ''
   wait_until grep -q 'cannot renew.*unknown command' err
-  kill -TERM "$job"
+  end_mine "$job" # unless it has lost its lock already
   wait_until gone "$job"
   not grep -F s3cr3t out err
   redis_stop turn
