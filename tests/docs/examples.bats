@@ -117,6 +117,8 @@ nothing_of() {
   [[ $output == 'I have the lock' && -z $stderr ]]
   follow rlock-run.1 1
   [[ $(<calls) == 'backup  under nightly' ]]
+  # The README has the same line.
+  [[ $(grep -E '^5-55/10 ' "$TESTS_DIR/../README.md" | tr -s ' ' | as_here) == "$(<script)" ]]
   # It has succeeded today; then it is held by another owner.
   follow rlock-run.1 1
   [[ -z $output && -z $stderr && $(wc -l <calls) == 1 ]]

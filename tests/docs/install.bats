@@ -29,35 +29,6 @@ load ../lib/common
   diff expected found
 }
 
-@test "the README's crontab line works in cron's bare environment, and is silent if the lock is busy" {
-  redis_start srv
-  local line owner
-  line=$(grep -E '^5-55/10 ' "$TESTS_DIR/../README.md" | sed -E 's/^([^ ]+ +){5}//; s,/usr/local/bin/backup,touch ran,')
-  [[ $line == 'rlock run -n -E 0 --once-per day nightly -- touch ran' ]]
-  mkdir "$BATS_TEST_TMPDIR/bin"
-  ln -s "$(realpath "$RLOCK")" "$BATS_TEST_TMPDIR/bin/rlock"
-  cd "$BATS_TEST_TMPDIR"
-  as_cron() {
-    run --separate-stderr -0 env -i HOME="$HOME" LOGNAME=x SHELL=/bin/sh PATH="$BATS_TEST_TMPDIR/bin:/usr/bin:/bin" \
-      RLOCK_URL="$(redis_url srv)" /bin/sh -c "$line" </dev/null
-    [[ -z $output && -z $stderr ]]
-  }
-  as_cron
-  [[ -e ran ]]
-  rm ran
-  # It has succeeded today; then it is held by another owner.
-  as_cron
-  [[ ! -e ran ]]
-  rlock --url "$(redis_url srv)" release --forget nightly 'per day'
-  owner=$(rlock --url "$(redis_url srv)" acquire nightly --lease 1m)
-  as_cron
-  [[ ! -e ran ]]
-  rlock --url "$(redis_url srv)" release nightly --owner "$owner"
-  redis srv del 'rlock:totals:{nightly}'
-  assert_clean srv
-  redis_stop srv
-}
-
 @test "a job and a keeper continue while their program is replaced, and release their locks" {
   cd "$BATS_TEST_TMPDIR"
   redis_start srv

@@ -25,9 +25,9 @@ that the server had forgotten until the next one of the same lock began, with th
 an overlap`. Exits with 1 if commands overlapped with the guard, if a job lost its lock without a word, if a round could
 not be carried out, or if nothing was shown, because a kind forgot no lock or nothing overlapped without the guard.
 """
+import concurrent.futures
 import json
 import os
-import select
 import shutil
 import signal
 import subprocess
@@ -110,6 +110,12 @@ def owners(server):
     return {number: tuple(found) for number, found in enumerate(asked.execute()) if found}
 
 
+def learns_nothing(replica):
+    """From its next connection on."""
+    replica.redis.config_set("masteruser", "nobody")
+    replica.redis.config_set("masterauth", "nothing")
+
+
 class Kind:
     """A way to make servers forget."""
     lease = 4  # seconds; the guard lasts as long, or 10 s longer behind Sentinels
@@ -136,8 +142,7 @@ class Sentinels(Kind):
         """
         need(lambda: all(one.redis.exists(servers.GUARD) for one in self.servers.replicas), "the replicas have the record")
         for one in self.servers.replicas:
-            one.redis.config_set("masteruser", "nobody")
-            one.redis.config_set("masterauth", "nothing")
+            learns_nothing(one)
             one.freeze()
         self.old.redis.execute_command("client", "kill", "type", "replica")
 
@@ -278,8 +283,7 @@ class Promoted(Single):
 
     def begin_to_forget(self):
         need(lambda: self.replica.redis.exists(servers.GUARD), "the replica has the record")
-        self.replica.redis.config_set("masteruser", "nobody")
-        self.replica.redis.config_set("masterauth", "nothing")
+        learns_nothing(self.replica)
         self.old.redis.execute_command("client", "kill", "type", "replica")
 
     def fail(self):
@@ -413,29 +417,20 @@ def show(rows):
 
 def campaign(count, kinds):
     """All kinds at the same time, because they mostly wait. Returns whether all is well."""
-    running, rows = {}, {kind: Row(kind) for kind in kinds}
-    for kind in kinds:
-        os.mkdir(kind)
-        running[kind] = subprocess.Popen([*servers.ends_with_us("TERM"), sys.executable, "-B", os.path.abspath(__file__), RLOCK,
-                                          "--rounds", str(count), kind], cwd=kind, stdout=subprocess.PIPE, text=True)
-    selector = {one.stdout.fileno(): kind for kind, one in running.items()}
-    poll = select.poll()
-    for descriptor in selector:
-        poll.register(descriptor)
-    while selector:
-        for descriptor, _ in poll.poll():
-            kind = selector[descriptor]
-            line = running[kind].stdout.readline()
-            if not line:
-                poll.unregister(descriptor)
-                del selector[descriptor]
-                continue
-            rows[kind].results.append(json.loads(line))
-            print(time.strftime("%T"), kind, line.strip(), flush=True)
-    failed = [kind for kind, one in running.items() if one.wait() != 0]
-    for kind in failed:
-        print(f"{kind}: a round failed", flush=True)
-    return list(rows.values()), not failed
+    def follow(row):
+        os.mkdir(row.kind)
+        command = [*servers.ends_with_us("TERM"), sys.executable, "-B", os.path.abspath(__file__), RLOCK, "--rounds", str(count), row.kind]
+        with subprocess.Popen(command, cwd=row.kind, stdout=subprocess.PIPE, text=True) as running:
+            for line in running.stdout:
+                row.results.append(json.loads(line))
+                print(time.strftime("%T"), row.kind, line.strip(), flush=True)
+        if running.returncode != 0:
+            print(f"{row.kind}: a round failed", flush=True)
+        return running.returncode == 0
+
+    rows = [Row(kind) for kind in kinds]
+    with concurrent.futures.ThreadPoolExecutor(len(rows)) as lanes:
+        return rows, all(list(lanes.map(follow, rows)))
 
 
 def main():
