@@ -2,17 +2,12 @@
 # A job that would wait for a hold of its own: for a job that it runs under, or for what its shell has acquired.
 
 load ../lib/common
+load ../lib/server
 
-setup() {
-  redis_start srv --unixsocketperm 777
-  RLOCK_URL=$(redis_url srv)
-  export RLOCK_URL
-  cd "$BATS_TEST_TMPDIR" || return
-}
+setup_file() { redis_start srv --unixsocketperm 777; }
 teardown() {
   end_mine_wholly "${job:-}"
   assert_clean srv
-  redis_stop srv
 }
 
 # Like sudo, which removes the variables of rlock. The server is known otherwise, as by a configuration file.
@@ -33,7 +28,7 @@ waits() { [[ $(redis srv zcard "rlock:queue:{$1}") == 1 ]]; }
 }
 
 @test "below a job that has the lock, as another user" {
-  chmod 711 "$BATS_RUN_TMPDIR" "$BATS_RUN_TMPDIR/test" "$BATS_TEST_TMPDIR" "$srv_dir" 2>/dev/null || true
+  chmod 711 "$BATS_RUN_TMPDIR" "$BATS_RUN_TMPDIR"/{test,file} "$BATS_TEST_TMPDIR" "$BATS_FILE_TMPDIR" "$srv_dir" 2>/dev/null || true
   needs_nobody
   run -75 --separate-stderr rlock run deploy -- bash -c 'clean "${@:2}" "$RLOCK" run deploy -- touch "$1"' - "$PWD/ran" \
     setpriv --reuid=65534 --regid=65534 --clear-groups env

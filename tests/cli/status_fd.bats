@@ -28,12 +28,18 @@ assert eval(sys.argv[2]), e' "$1" "$2"
   [[ $output == fine && $stderr == *'--status-fd: a line could not be written'* ]]
 }
 
-@test "waiting names the holder, once" {
+@test "waiting names the holder, once; the wait is interrupted" {
   owner=$(rlock acquire job --lease 1m --reason because)
   run -75 rlock run --wait 300ms --status-fd 1 job -- true
   echo "$output" | grep '^{' >log
   events log "[x['event'] for x in e] == ['waiting', 'exit'] and e[1]['result'] == 'not-acquired' and e[1]['status'] == 75"
   events log "e[0]['holder']['owner'] == '$owner' and e[0]['holder']['reason'] == 'because'"
+  "$RLOCK" run --status-fd 7 job -- true 7>log 3>&- &
+  frontend=$!
+  wait_until grep -q waiting log
+  kill -TERM "$frontend"
+  wait "$frontend" || true
+  events log "e[-1]['result'] == 'signalled' and e[-1]['signal'] == 15"
   rlock release job --owner "$owner"
 }
 
@@ -41,16 +47,14 @@ assert eval(sys.argv[2]), e' "$1" "$2"
   "$RLOCK" run --status-fd 7 --lease 6s job -- sh -c "redis-cli -s $srv_sock flushall; exec sleep 1000" 7>log && return 1
   events log "[x['event'] for x in e] == ['acquired', 'lost', 'exit']"
   events log "'no longer held' in e[1]['why'] and e[2]['result'] == 'lost' and e[2]['status'] == 74"
-}
-
-@test "lost when the monitor dies" {
+  # The monitor dies.
   "$RLOCK" run --status-fd 7 --lease 6s job -- sleep 1000 7>log 3>&- &
   frontend=$!
   job_parts
   kill -9 "$monitor"
   wait "$frontend" || true
   events log "[x['event'] for x in e] == ['acquired', 'lost', 'exit'] and e[2]['status'] == 74"
-  run -0 rlock run -w 1m job -- true
+  rlock run -w 1m job -- true
 }
 
 @test "released, if the job is refused after the grant" {
@@ -74,17 +78,6 @@ assert eval(sys.argv[2]), e' "$1" "$2"
   end_of "('hook-failed', 78)" --on-acquire false job -- true
   end_of "('error', 69)" --url unix:///nowhere job -- true
   events log "len(e) == 1"
-}
-
-@test "an interrupted wait" {
-  owner=$(rlock acquire job --lease 1m)
-  "$RLOCK" run --status-fd 7 job -- true 7>log 3>&- &
-  frontend=$!
-  wait_until grep -q waiting log
-  kill -TERM "$frontend"
-  wait "$frontend" || true
-  events log "e[-1]['result'] == 'signalled' and e[-1]['signal'] == 15"
-  rlock release job --owner "$owner"
 }
 
 @test "--min-hold: released, with the remaining time" {

@@ -78,14 +78,20 @@ refused() {
   refused 69 'use one of the names in it (subject alternative names)' --url "rediss://localhost:$srv_tls"
 }
 
-@test "a keeper trusts the CAs in its caller's variables, and receives requests" {
+@test "a keeper trusts the CAs in its caller's variables, continues the session, and receives requests" {
   tls_start srv
   unset RLOCK_TLS_CA
   export SSL_CERT_FILE=$TLS_DIR/ca.crt RLOCK_URL=rediss://localhost:$srv_tls
   sleep 300 3>&- &
   local process=$!
+  owner=$(rlock acquire job --for-pid "$process" --lease 3s)
+  left=$(redis srv pttl job)
+  renewed() { (($(redis srv pttl job) > left)); }
+  wait_until renewed
+  rlock release job --owner "$owner"
+  assert_clean srv
   rlock acquire --for-pid "$process" --lease 10m x
-  run -0 rlock force-unlock --yes x
+  rlock force-unlock --yes x
   run -1 rlock status --is-held x
   kill "$process"
 }
@@ -145,13 +151,17 @@ odd() {
   refused 69 'TLS: ' --url "$url"
 }
 
-@test "a server that cannot be verified does not get the password" {
+# hears CERTIFICATE OPTION...: a server at $port that records what it reads in the file heard.
+hears() {
   port=$(redis_free_port)
   mkfifo "$BATS_TEST_TMPDIR/nothing"
-  # It has an untrusted certificate, and records everything that it reads.
-  openssl s_server -quiet -accept 127.0.0.1:"$port" -cert "$TLS_DIR/unknown.crt" \
-    -key "$TLS_DIR/unknown.key" >"$BATS_TEST_TMPDIR/heard" 2>/dev/null <>"$BATS_TEST_TMPDIR/nothing" 3>&- &
+  openssl s_server -quiet -accept 127.0.0.1:"$port" -cert "$TLS_DIR/$1.crt" -key "$TLS_DIR/$1.key" "${@:2}" \
+    >"$BATS_TEST_TMPDIR/heard" 2>/dev/null <>"$BATS_TEST_TMPDIR/nothing" 3>&- &
   other=$!
+}
+
+@test "a server that cannot be verified does not get the password" {
+  hears unknown
   reachable() { rlock run --server-timeout 1s --url "rediss://:s3cret@localhost:$port" x -- true 2>&1 | grep -q 'not trusted'; }
   wait_until reachable
   [[ ! -s $BATS_TEST_TMPDIR/heard ]]
@@ -161,11 +171,7 @@ odd() {
 }
 
 @test "TLS 1.1 and older are refused" {
-  port=$(redis_free_port)
-  mkfifo "$BATS_TEST_TMPDIR/nothing"
-  openssl s_server -quiet -accept 127.0.0.1:"$port" -cert "$TLS_DIR/server.crt" -tls1_1 \
-    -cipher 'ALL:@SECLEVEL=0' -key "$TLS_DIR/server.key" >/dev/null 2>&1 <>"$BATS_TEST_TMPDIR/nothing" 3>&- &
-  other=$!
+  hears server -tls1_1 -cipher 'ALL:@SECLEVEL=0'
   spoken() { rlock run --server-timeout 1s --url "rediss://localhost:$port" x -- true 2>&1 | grep -E 'protocol|alert|version'; }
   wait_until spoken
   run ! rlock run --server-timeout 1s --url "rediss://localhost:$port" x -- true
@@ -265,17 +271,4 @@ odd() {
   echo "connections: $connections"
   ((connections <= 2))
   [[ $(redis srv info commandstats | sed -nE 's/^cmdstat_evalsha:calls=([0-9]*),.*/\1/p') == 3 ]]
-}
-
-@test "acquire --for-pid: the keeper continues the session" {
-  tls_start srv
-  export RLOCK_URL=rediss://localhost:$srv_tls
-  sleep 1000 3>&- &
-  other=$!
-  owner=$(rlock acquire job --for-pid "$other" --lease 3s)
-  left=$(redis srv pttl job)
-  renewed() { (($(redis srv pttl job) > left)); }
-  wait_until renewed
-  rlock release job --owner "$owner"
-  assert_clean srv
 }
