@@ -226,37 +226,45 @@ class QuorumAcquisition {
         policy_(policy),
         on_held_(on_held) {}
 
-  // Long, because it has a branch for each outcome of an attempt.
   Result<Taken> run() {
     for (;;) {
       auto taken = attempt();
       if (!taken) {
-        if (!may_return(taken.error())) return taken;
-        if (!std::exchange(unreachable_, true)) {
-          log::warning(names_of(requests_) + ": " + taken.error().message + "; still waiting");
-        }
-        RLOCK_TRY(pause(random_up_to(pause_after(++absences_))));
+        RLOCK_TRY(wait_for_servers(taken.error()));
         continue;
       }
       Held* found = std::get_if<Held>(&taken->refusal);
       if (!taken->holds.empty() || !found) return taken;
       const bool contested = !found->contested.empty();
-      contests_ = contested ? contests_ + 1 : 0;
-      // A server that does not answer makes each attempt long, and is unlikely to decide the next one.
-      const bool slow = errors_ && BootClock::now() >= started_ + policy_.exchange;
-      const bool worth_a_try = contests_ < kEnoughTries && !slow;
-      if (worth_a_try) found->contested.clear();
-      if (const std::string never = answered(taken->refused, *found, contested && worth_a_try); !never.empty()) {
+      const bool again = contested && is_worth_a_try();
+      if (again) found->contested.clear();
+      if (!contested) contests_ = 0;
+      if (const std::string never = answered(taken->refused, *found, again); !never.empty()) {
         return Taken{{}, taken->refused, Endless{never}};
       }
       // Even without a wait, a contested lock is tried again: maybe only other attempts are in the way.
-      const bool tries_again = contested && worth_a_try && policy_.limit == 0ms;
-      if (end_.over() && !tries_again) return taken;
+      if (end_.over() && !(again && policy_.limit == 0ms)) return taken;
       RLOCK_TRY(contested ? pause(random_up_to(pause_after(contests_))) : wait_for_release(*found));
     }
   }
 
  private:
+  // Errors: interrupted; `error`, if the wait is over.
+  Result<void> wait_for_servers(const Error& error) {
+    if (!may_return(error)) return std::unexpected(error);
+    if (!std::exchange(unreachable_, true)) {
+      log::warning(names_of(requests_) + ": " + error.message + "; still waiting");
+    }
+    return pause(random_up_to(pause_after(++absences_)));
+  }
+
+  // Whether another attempt may decide a lock that is contested again.
+  bool is_worth_a_try() {
+    // A server that does not answer makes each attempt long, and is unlikely to decide the next one.
+    const bool slow = errors_ && BootClock::now() >= started_ + policy_.exchange;
+    return ++contests_ < kEnoughTries && !slow;
+  }
+
   // The grant of all, or why there is none; then nothing of the attempt is left.
   Result<Taken> attempt() {
     quorum_.begin_attempt();

@@ -14,30 +14,31 @@ class Waiter {
   Waiter(Verbs& verbs, redis::Client& client, AcquireRequest request, const WaitPolicy& policy, const OnHeld& on_held)
       : verbs_(verbs), client_(client), request_(std::move(request)), policy_(policy), on_held_(on_held) {}
 
-  // Has a branch for each outcome of the first question.
   Result<Acquired> run() {
-    auto acquired = ask();
-    if (std::exchange(moved_, false)) acquired = ask();
-    const Held* held = as<Held>(acquired);
-    if (held && life_.never_free(*held)) {
-      acquired = Immortal{*held->holder};
-    } else if (held) {
-      if (!end_.over()) {
-        acquired = wait();
-      } else if (auto fine = on_held_(*held); !fine) {
-        acquired = std::unexpected(std::move(fine).error());
-      }
-    } else if (!acquired && acquired.error().code == Error::Code::unavailable && policy_.limit && !end_.over()) {
-      // The user's limit applies to waiting for the server, too.
-      queued_ = acquired.error().maybe_executed;
-      warn_unreachable(acquired.error(), end_.deadline);
-      acquired = wait();
-    }
+    auto first = ask();
+    if (std::exchange(moved_, false)) first = ask();
+    auto acquired = go_on_from(std::move(first));
     if (!as<Hold>(acquired) && (queued_ || (!acquired && acquired.error().maybe_executed))) leave();
     return acquired;
   }
 
  private:
+  // Waits, if the first answer is a reason to.
+  Result<Acquired> go_on_from(Result<Acquired> answer) {
+    if (const Held* held = as<Held>(answer)) {
+      if (life_.never_free(*held)) return Immortal{*held->holder};
+      if (!end_.over()) return wait();
+      RLOCK_TRY(on_held_(*held));
+      return answer;
+    }
+    const bool unreachable = !answer && answer.error().code == Error::Code::unavailable;
+    if (!unreachable || !policy_.limit || end_.over()) return answer;
+    // The user's limit applies to waiting for the server, too.
+    queued_ = answer.error().maybe_executed;
+    warn_unreachable(answer.error(), end_.deadline);
+    return wait();
+  }
+
   WaiterPlan plan() const {
     WaiterPlan plan{.end = end_.deadline,
                     .limited = policy_.limit.has_value(),
@@ -90,27 +91,34 @@ class Waiter {
       case Action::Kind::listen: return listen();
       case Action::Kind::hear: return hear(subscriber_->also(action.channel, policy_.next()));
       case Action::Kind::unhear: return hear(subscriber_->no_longer(action.channel, policy_.next()));
-      case Action::Kind::unlisten: subscriber_.reset(); break;
-      case Action::Kind::disconnect: client_.disconnect(); break;
+      case Action::Kind::disconnect:
+        subscriber_.reset();
+        client_.disconnect();
+        break;
       case Action::Kind::ask: return ask_for_life();
       case Action::Kind::tell:
         RLOCK_TRY(on_held_(*as<Held>(answer_)));
         looked_ = true;
         return Event{.kind = Event::Kind::told};
       case Action::Kind::tell_unreachable: warn_unreachable(answer_.error(), action.until); break;
-      case Action::Kind::tell_moved: log::warning(answer_.error().message + "; waiting there"); break;
+      case Action::Kind::tell_moved:
+        log::warning(answer_.error().message + "; waiting there");
+        subscriber_.reset();
+        break;
       case Action::Kind::offer:
         if (policy_.on_message) RLOCK_TRY(policy_.on_message(message_));
         break;
-      case Action::Kind::prepare:
-        if (!policy_.at_front) break;
-        policy_.at_front(request_.granted(request_.owner, "", {}), [this] { subscriber_.reset(); });
-        break;
+      case Action::Kind::prepare: prepare(); break;
       case Action::Kind::wait: return wait_for_news(Until{action.until, policy_.interrupt});
       case Action::Kind::poll: return poll();
       case Action::Kind::end: break;
     }
     return std::nullopt;
+  }
+
+  void prepare() {
+    if (!policy_.at_front) return;
+    policy_.at_front(request_.granted(request_.owner, "", {}), [this] { subscriber_.reset(); });
   }
 
   Result<std::optional<Event>> listen() {
@@ -159,27 +167,30 @@ class Waiter {
     return Event{.kind = Event::Kind::held, .found = *held, .strayed = strayed};
   }
 
-  // Has branches because it waits with or without a subscriber, and calls `meanwhile` in between.
   Result<std::optional<Event>> wait_for_news(const Until& until) {
-    for (;;) {
-      const Until now = until.at_most(looked_ && policy_.meanwhile ? RLOCK_TRY(policy_.meanwhile()) : TimePoint::max());
-      if (!subscriber_) {
-        if (wait_for(-1, 0, now) == WaitEnd::interrupted) return interrupted();
-      } else {
-        auto message = subscriber_->wait(now);
-        if (!message && message.error().code != Error::Code::denied) return lost(std::move(message).error());
-        if (!message && !std::exchange(warned_, true)) {
-          log::warning(message.error().message +
-                       "; asking every 5s instead, so releases by other programs are noticed late");
-        }
-        if (message && *message) {
-          message_ = **std::move(message);
-          return Event{.kind = Event::Kind::message, .text = message_.text};
-        }
-        if (!message) continue;
-      }
-      if (until.over()) return Event{.kind = Event::Kind::time};
+    do {
+      const bool more_to_do = looked_ && policy_.meanwhile;
+      const Until soon = until.at_most(more_to_do ? RLOCK_TRY(policy_.meanwhile()) : TimePoint::max());
+      if (auto news = RLOCK_TRY(hear_until(soon))) return news;
+    } while (!until.over());
+    return Event{.kind = Event::Kind::time};
+  }
+
+  // None: there was no message.
+  Result<std::optional<Event>> hear_until(const Until& until) {
+    if (!subscriber_) {
+      if (wait_for(-1, 0, until) == WaitEnd::interrupted) return interrupted();
+      return std::nullopt;
     }
+    auto message = subscriber_->wait(until);
+    if (!message && message.error().code != Error::Code::denied) return lost(std::move(message).error());
+    if (!message && !std::exchange(warned_, true)) {
+      log::warning(message.error().message +
+                   "; asking every 5s instead, so releases by other programs are noticed late");
+    }
+    if (!message || !*message) return std::nullopt;
+    message_ = **std::move(message);
+    return Event{.kind = Event::Kind::message, .text = message_.text};
   }
 
   Result<std::optional<Event>> poll() {

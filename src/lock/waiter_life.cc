@@ -36,29 +36,18 @@ bool WaiterLife::never_free(const Held& found) const {
   return !plan_.limited && !found.expires_in && found.holder && found.holder->by_set;
 }
 
-// Long, because it has a case for each event.
 WaiterLife::Actions WaiterLife::on(const WaiterEvent& event, TimePoint now) {
   using Event = WaiterEvent::Kind;
-  if (!last_contact_) last_contact_ = now;
   switch (event.kind) {
-    case Event::begin: return look();
+    case Event::begin: last_contact_ = now; return look();
     case Event::listens: listening_ = true; return {{Kind::ask}};
     case Event::refused: refused_ = true; [[fallthrough]];
     case Event::silent: return {{Kind::ask}};
-    case Event::lost: stop_listening(); return wait_until(now + kAfterLoss + plan_.random(kAfterLoss));
-    case Event::held:
-      found_ = event.found;
-      strayed_ = event.strayed;
-      last_contact_ = now;
-      if (!found_.place.empty()) plan_.queueing.place = found_.place;
-      return {{Kind::tell}};
+    case Event::lost: stop_listening(); return {wait_until(now + kAfterLoss + plan_.random(kAfterLoss))};
+    case Event::held: return held(event, now);
     case Event::told: return told(now);
     case Event::failed: return failed(event.code, now);
-    case Event::moved:
-      if (now >= plan_.end) break;
-      stop_listening();
-      last_contact_ = now;
-      return {{Kind::tell_moved}, {Kind::unlisten}, wait_until(now + kListenAgain).front()};
+    case Event::moved: return moved(now);
     case Event::message: return message(event, now);
     case Event::time: return time(now);
     case Event::polled: return polled(event.ttl, now);
@@ -69,10 +58,13 @@ WaiterLife::Actions WaiterLife::on(const WaiterEvent& event, TimePoint now) {
 // Listens before it asks, so that it does not miss a message in between.
 WaiterLife::Actions WaiterLife::look() const { return {{listening_ || refused_ ? Kind::ask : Kind::listen}}; }
 
-WaiterLife::Actions WaiterLife::wait_until(TimePoint then) {
+// Continues the current wait.
+WaiterAction WaiterLife::wait_on() const { return {.kind = Kind::wait, .until = wait_end_}; }
+
+WaiterAction WaiterLife::wait_until(TimePoint then) {
   others_first_ = false;
   wait_end_ = std::min(then, plan_.end);
-  return {{.kind = Kind::wait, .until = wait_end_}};
+  return wait_on();
 }
 
 void WaiterLife::stop_listening() {
@@ -81,11 +73,26 @@ void WaiterLife::stop_listening() {
   other_channel_.clear();
 }
 
+WaiterLife::Actions WaiterLife::held(const WaiterEvent& event, TimePoint now) {
+  found_ = event.found;
+  strayed_ = event.strayed;
+  last_contact_ = now;
+  if (!found_.place.empty()) plan_.queueing.place = found_.place;
+  return {{Kind::tell}};
+}
+
 WaiterLife::Actions WaiterLife::failed(Error::Code code, TimePoint now) {
-  const TimePoint give_up = plan_.limited ? plan_.end : *last_contact_ + plan_.lease;
+  const TimePoint give_up = plan_.limited ? plan_.end : last_contact_ + plan_.lease;
   if (code != Error::Code::unavailable || now >= plan_.end || now >= give_up) return {{Kind::end}};
   poll_until_.reset();
-  return {{.kind = Kind::tell_unreachable, .until = give_up}, wait_until(now + kAskAgain).front()};
+  return {{.kind = Kind::tell_unreachable, .until = give_up}, wait_until(now + kAskAgain)};
+}
+
+WaiterLife::Actions WaiterLife::moved(TimePoint now) {
+  if (now >= plan_.end) return {{Kind::end}};
+  stop_listening();
+  last_contact_ = now;
+  return {{Kind::tell_moved}, wait_until(now + kListenAgain)};
 }
 
 WaiterLife::Actions WaiterLife::told(TimePoint now) {
@@ -93,7 +100,7 @@ WaiterLife::Actions WaiterLife::told(TimePoint now) {
   poll_until_.reset();
   if (strayed_) {
     stop_listening();
-    return {{Kind::unlisten}, {Kind::disconnect}, wait_until(now + kListenAgain).front()};
+    return {{Kind::disconnect}, wait_until(now + kListenAgain)};
   }
   const bool first = found_.ahead == 0;
   // Ask again for what was missed on the new channels.
@@ -104,27 +111,19 @@ WaiterLife::Actions WaiterLife::told(TimePoint now) {
     }
   }
   Actions actions = first ? Actions{} : hear_less();
-  milliseconds look_again = std::min(next_look(), plan_.longest_look);
-  // No message can reach us, so try soon to listen again.
-  if (!listening_ && !refused_) look_again = std::min(look_again, kListenAgain);
-  TimePoint then = std::min(now + look_again, plan_.end);
-  // Another program deletes its string without a message. A poll finds that and writes nothing; a look says what is
-  // there instead, and shows that this waiter is alive.
-  if (found_.ahead.value_or(0) == 0 && found_.holder && found_.holder->by_set) {
-    poll_until_ = then;
-    if (std::exchange(polled_, found_.holder->owner) != found_.holder->owner) pause_ = kFirstPoll;
-    then = now + std::min(pause_, std::min(found_.expires_in.value_or(kSlowestPoll), kSlowestPoll) + 1ms);
-    then = std::min(then, *poll_until_);
-  }
   if (first) actions.push_back({Kind::prepare});
-  actions.push_back(wait_until(then).front());
+  actions.push_back(wait_until(next_look_or_poll(now)));
   return actions;
+}
+
+void WaiterLife::hear_releases(Actions& actions) {
+  if (!std::exchange(hears_releases_, true)) actions.push_back({Kind::hear, plan_.releases});
 }
 
 WaiterLife::Actions WaiterLife::hear_more() {
   Actions more;
   if (!listening_) return more;
-  if (!std::exchange(hears_releases_, true)) more.push_back({Kind::hear, plan_.releases});
+  hear_releases(more);
   const std::string& channel = found_.other_channel;
   if (channel.empty() || channel == other_channel_) return more;
   other_channel_ = channel;
@@ -142,29 +141,29 @@ WaiterLife::Actions WaiterLife::hear_less() {
 // Has a branch for each message of lua/08_queue.lua and of other programs.
 WaiterLife::Actions WaiterLife::message(const WaiterEvent& event, TimePoint now) {
   const std::string& text = event.text;
-  const Actions go_on = {{.kind = Kind::wait, .until = wait_end_}};
   // Ask, because only the server's reply proves it. We stop listening after the wait, before the command starts,
   // because its release would take us for a foreign listener. Not earlier: that would delay the reply.
   if (text == "granted") return {{Kind::ask}};
   if (text == "free") {
     others_first_ = true;
     wait_end_ = std::min(wait_end_, now + kHeadStart);
-    return {{.kind = Kind::wait, .until = wait_end_}};
+    return {wait_on()};
   }
-  if (others_first_ && time_in_message(text)) return go_on;  // the same release, on the lock's channel
+  if (others_first_ && time_in_message(text)) return {wait_on()};  // the same release, on the lock's channel
+  constexpr std::string_view kFirst = "first ";
+  if (text.starts_with(kFirst)) return first_behind_new_holder(std::string_view(text).substr(kFirst.size()), now);
   Actions actions = {{Kind::offer}};
-  const bool behind_new_holder = text.starts_with("first ");
-  if (behind_new_holder) actions.push_back({Kind::prepare});
-  if ((behind_new_holder || text == "front") && !std::exchange(hears_releases_, true)) {
-    actions.push_back({Kind::hear, plan_.releases});
-  }
-  if (!behind_new_holder) {
-    actions.push_back({Kind::ask});
-    return actions;
-  }
-  // We are the first waiter now, and have missed nothing, because the lock has only just changed hands.
-  wait_end_ = std::min(wait_end_, now + look_after(time_in_message(std::string_view(text).substr(6))));
-  actions.push_back({.kind = Kind::wait, .until = wait_end_});
+  if (text == "front") hear_releases(actions);
+  actions.push_back({Kind::ask});
+  return actions;
+}
+
+// We have missed nothing, because the lock has only just changed hands.
+WaiterLife::Actions WaiterLife::first_behind_new_holder(std::string_view ttl, TimePoint now) {
+  Actions actions = {{Kind::offer}, {Kind::prepare}};
+  hear_releases(actions);
+  wait_end_ = std::min(wait_end_, now + look_after(time_in_message(ttl)));
+  actions.push_back(wait_on());
   return actions;
 }
 
@@ -177,7 +176,22 @@ WaiterLife::Actions WaiterLife::polled(const std::optional<long long>& ttl, Time
   if (!ttl || *ttl < -1 || !poll_until_) return look();
   const auto left = *ttl < 0 ? kSlowestPoll : milliseconds(std::min<long long>(*ttl, kSlowestPoll.count()));
   pause_ = std::min(2 * pause_, kSlowestPoll);
-  return wait_until(std::min(now + std::min(pause_, left + 1ms), *poll_until_));
+  return {wait_until(std::min(now + std::min(pause_, left + 1ms), *poll_until_))};
+}
+
+TimePoint WaiterLife::next_look_or_poll(TimePoint now) {
+  milliseconds look_again = std::min(next_look(), plan_.longest_look);
+  // No message can reach us, so try soon to listen again.
+  if (!listening_ && !refused_) look_again = std::min(look_again, kListenAgain);
+  const TimePoint look_at = std::min(now + look_again, plan_.end);
+  // Another program deletes its string without a message. A poll finds that and writes nothing; a look says what is
+  // there instead, and shows that this waiter is alive.
+  const bool by_set = found_.holder && found_.holder->by_set;
+  if (found_.ahead.value_or(0) > 0 || !by_set) return look_at;
+  poll_until_ = look_at;
+  if (std::exchange(polled_, found_.holder->owner) != found_.holder->owner) pause_ = kFirstPoll;
+  const milliseconds left = std::min(found_.expires_in.value_or(kSlowestPoll), kSlowestPoll);
+  return std::min(now + std::min(pause_, left + 1ms), look_at);
 }
 
 milliseconds WaiterLife::next_look() const {

@@ -51,17 +51,16 @@ struct WaiterAction {
     listen,            // on the waiter's own channel
     hear,              // on `channel`, too
     unhear,            // no longer on `channel`
-    unlisten,          // stop listening everywhere
-    disconnect,        // because either of two servers may be out of date
+    disconnect,        // and stop listening everywhere: either of two servers may be out of date
     ask,               // for the lock
     tell,              // on_held that it is held
     tell_unreachable,  // the server does not answer; we wait for it until `until`
-    tell_moved,
-    offer,    // pass the message to on_message
-    prepare,  // this waiter is the first one
-    wait,     // for messages, until `until`
-    poll,     // ask for the TTL of another program's string
-    end,      // the last answer is the result
+    tell_moved,        // and stop listening everywhere
+    offer,             // pass the message to on_message
+    prepare,           // this waiter is the first one
+    wait,              // for messages, until `until`
+    poll,              // ask for the TTL of another program's string
+    end,               // the last answer is the result
   };
   Kind kind{};
   std::string channel{};
@@ -87,18 +86,24 @@ class WaiterLife {
   using Kind = WaiterAction::Kind;
 
   Actions look() const;
-  Actions wait_until(TimePoint then);
-  Actions failed(Error::Code code, TimePoint now);
+  WaiterAction wait_on() const;
+  WaiterAction wait_until(TimePoint then);
+  Actions held(const WaiterEvent& event, TimePoint now);
   Actions told(TimePoint now);
+  Actions failed(Error::Code code, TimePoint now);
+  Actions moved(TimePoint now);
   Actions message(const WaiterEvent& event, TimePoint now);
+  Actions first_behind_new_holder(std::string_view ttl, TimePoint now);
   Actions time(TimePoint now);
   Actions polled(const std::optional<long long>& ttl, TimePoint now);
   void stop_listening();
+  void hear_releases(Actions& actions);
   // What the first waiter has to listen to besides.
   Actions hear_more();
   // Others must not: a release would take them for clients of another program.
   Actions hear_less();
   milliseconds next_look() const;
+  TimePoint next_look_or_poll(TimePoint now);
 
   WaiterPlan plan_;
   bool listening_ = false, refused_ = false;
@@ -106,7 +111,7 @@ class WaiterLife {
   std::string other_channel_;  // that we listen to as well
   Held found_;                 // the last answer
   bool strayed_ = false;
-  std::optional<TimePoint> last_contact_;
+  TimePoint last_contact_{};
   TimePoint wait_end_{};                 // of the current wait
   bool others_first_ = false;            // during it, a release was open to other programs
   std::optional<TimePoint> poll_until_;  // the current wait is a pause between two polls, the last of which is then

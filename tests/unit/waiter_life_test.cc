@@ -12,8 +12,8 @@ namespace {
 using Event = WaiterEvent::Kind;
 
 constexpr const char* kWaiterActions[] = {
-    "listen",           "hear",       "unhear", "unlisten", "disconnect", "ask",  "tell",
-    "tell_unreachable", "tell_moved", "offer",  "prepare",  "wait",       "poll", "end"};
+    "listen",     "hear",  "unhear",  "disconnect", "ask",  "tell", "tell_unreachable",
+    "tell_moved", "offer", "prepare", "wait",       "poll", "end"};
 
 // A waiter with its own time, which starts at 0, and without randomness.
 class Waiting {
@@ -213,11 +213,11 @@ TEST(WaiterLife, ListensAgainAfterALossAndWhereAnotherServerAnswers) {
   EXPECT_EQ(one.held(0, 1h), "hear releases,ask");
   one = Waiting();
   one.come_to_the_front();
-  EXPECT_EQ(one.held(0, 1h, true), "unlisten,disconnect,wait 500");
+  EXPECT_EQ(one.held(0, 1h, true), "disconnect,wait 500");
   EXPECT_EQ(one.on(Event::time), "listen");
   one = Waiting(1h);
   one.come_to_the_front();
-  EXPECT_EQ(one.on(Event::moved), "tell_moved,unlisten,wait 500");
+  EXPECT_EQ(one.on(Event::moved), "tell_moved,wait 500");
   EXPECT_EQ(one.on(Event::time), "listen");
   one.now += 1h;
   EXPECT_EQ(one.on(Event::moved), "end");
