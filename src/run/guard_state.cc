@@ -8,8 +8,6 @@
 
 #include <new>
 
-#include "base/text.h"
-
 namespace rlock::run {
 namespace {
 

@@ -2,7 +2,6 @@
 #include "run/job.h"
 
 #include "base/log.h"
-#include "base/text.h"
 
 namespace rlock::run {
 namespace {
@@ -91,14 +90,19 @@ Result<lock::Released> send_release(const JobContext& context, const lock::Hold&
                          end);
 }
 
+// `latest`: when the lease ends.
+void warn_unreleased(const std::string& which, const Error& error, TimePoint latest, bool to_remember) {
+  log::warning(which + "the lock could not be released: " + error.message + "; it is free in " +
+               rough_duration(until(latest)) + " at the latest" +
+               (to_remember ? ", and it is unknown whether the success is remembered" : ""));
+}
+
 // Returns how the lock turns out to have been lost; none: it was not.
 std::optional<std::string> give_one_back(const JobContext& context, std::size_t hold, const Until& end,
                                          const Outcome& outcome) {
   const auto& [job, client, signals, shared] = context;
   const Loss* const known = loss_of(outcome.loss, hold);
-  // If gone, the release is sent only for the history, and because several slots are lost if one of them is.
-  const bool gone = known && !known->ours;
-  if (gone && !job.in_history && job.holds[hold].owner.slots() == 1) return std::nullopt;
+  if (needs_no_release(known, job.holds[hold], job.in_history.has_value())) return std::nullopt;
   const Deadlines deadlines(job.timing, shared.promise());
   const milliseconds keep = until(outcome.keep_until);
   lock::Hold given_back = job.holds[hold];
@@ -107,12 +111,10 @@ std::optional<std::string> give_one_back(const JobContext& context, std::size_t 
   const auto note = note_for(job, given_back, hold, outcome);
   const bool to_remember = outcome.is_to_remember(job);
   const auto released = send_release(context, given_back, end, note ? &*note : nullptr, known, keep);
-  if (gone) return std::nullopt;
+  if (known && !known->ours) return std::nullopt;
   const std::string which = given_back.name().display() + ": ";
   if (!released) {
-    log::warning(which + "the lock could not be released: " + released.error().message + "; it is free in " +
-                 rough_duration(until(deadlines.runs_out_at(job.min_hold))) + " at the latest" +
-                 (to_remember ? ", and it is unknown whether the success is remembered" : ""));
+    warn_unreleased(which, released.error(), deadlines.runs_out_at(job.min_hold), to_remember);
     return std::nullopt;
   }
   warn_if_unsure(which, *released);

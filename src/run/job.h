@@ -90,6 +90,12 @@ inline const Loss* loss_of(const std::optional<Loss>& loss, std::size_t index) {
   return loss && loss->concerns(index) ? &*loss : nullptr;
 }
 
+// Whether that hold needs no release. If it is gone, one is sent only for the history, on the minority of a quorum that
+// may still have it, and because an owner loses several slots if it loses one of them.
+inline bool needs_no_release(const Loss* lost, const lock::Hold& hold, bool in_history) {
+  return lost && !lost->ours && !in_history && hold.owner.slots() == 1;
+}
+
 // Warns if the server that released the lock may no longer have been the master. `which`: the lock, for the message.
 void warn_if_unsure(const std::string& which, const lock::Released& released);
 

@@ -30,10 +30,7 @@ Result<void> release_one(lock::Servers& client, std::span<const lock::Hold> hold
                          const std::optional<lock::HolderInfo>& in_history, const std::optional<Loss>& loss,
                          const Until& end) {
   const lock::Hold& hold = holds[index];
-  // A lost lock needs no release, except for the history, on the minority of a quorum that may still have it, and for
-  // the other slots of an owner that has lost one.
-  const Loss* const known = loss_of(loss, index);
-  if (known && !known->ours && !in_history && hold.owner.slots() == 1) return {};
+  if (needs_no_release(loss_of(loss, index), hold, in_history.has_value())) return {};
   lock::HistoryNote note;
   if (in_history) note = lock::note_of(past_of(holds, index, *in_history, oldest(holds), loss, "released"));
   note.only_if_held = loss && !loss->by.empty();  // who asks may have taken it

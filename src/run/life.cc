@@ -3,8 +3,6 @@
 
 #include <csignal>
 
-#include "base/error.h"
-
 namespace rlock::run {
 namespace {
 

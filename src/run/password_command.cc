@@ -5,8 +5,6 @@
 #include <sys/socket.h>
 #include <sys/wait.h>
 
-#include "base/text.h"
-
 namespace rlock::run {
 namespace {
 

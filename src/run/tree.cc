@@ -173,48 +173,6 @@ bool is_dead(pid_t pid) {
   return kill(pid, 0) != 0 && errno == ESRCH;
 }
 
-// Kills processes as they are met, look by look. Those that still appear after the second look are forked faster than
-// they can be killed, so they are stopped first.
-class Killing {
- public:
-  // Never stops members of `group`.
-  explicit Killing(pid_t group) : group_(group) {}
-
-  void look_again() {
-    ++looks_;
-    met_some_ = false;
-  }
-  bool met_some() const { return met_some_; }  // in this look
-
-  // Returns true if it is new, and was killed or stopped.
-  bool meet(pid_t pid) {
-    if (signalled_.contains(pid)) return false;
-    // Not in the second look yet, because children of those that have died may just have become ours.
-    const bool stop = looks_ > 2 && getpgid(pid) != group_;
-    const bool sent = kill(pid, stop ? SIGSTOP : SIGKILL) == 0;
-    if (!sent && errno == EPERM && looks_ == 1 && !is_dead(pid)) killed_.refused.push_back(pid);
-    if (!sent) return false;
-    signalled_.insert(pid);
-    if (stop) stopped_.push_back(pid);
-    return met_some_ = true;
-  }
-
-  Killed finish() {
-    killed_.forking = met_some_ || !stopped_.empty();
-    // Parents come last, because their death can orphan a stopped group, which then gets SIGCONT (POSIX, _Exit()).
-    for (auto pid = stopped_.rbegin(); pid != stopped_.rend(); ++pid) kill(*pid, SIGKILL);
-    return std::move(killed_);
-  }
-
- private:
-  const pid_t group_;
-  int looks_ = 0;
-  bool met_some_ = false;
-  Killed killed_;
-  std::set<pid_t> signalled_;
-  std::vector<pid_t> stopped_;
-};
-
 // A process that survives SIGKILL this long is worth a message.
 constexpr milliseconds kStuckAfter = 1s;
 constexpr std::size_t kMostSurvivors = 5, kMostLeftBehind = 3;  // named in messages
@@ -310,17 +268,34 @@ bool processes_visible() {
 }
 
 Killed kill_descendants(const std::set<pid_t>& spared, pid_t group, const Alive& alive) {
-  constexpr milliseconds at_most = 1s;
-  const Until end = Until{}.at_most(at_most);
-  Killing killing(group);
+  const Until end = Until{}.at_most(1s);
+  Killed killed;
+  std::set<pid_t> signalled;
+  std::vector<pid_t> stopped;
+  int looks = 0;
+  bool met_some = false;  // new ones, in this look
+  const auto meet = [&](pid_t pid) {
+    if (signalled.contains(pid)) return Next::on;
+    // Not in the second look yet, because children of those that have died may just have become ours.
+    const bool stop = looks > 2 && getpgid(pid) != group;
+    if (kill(pid, stop ? SIGSTOP : SIGKILL) != 0) {
+      if (errno == EPERM && looks == 1 && !is_dead(pid)) killed.refused.push_back(pid);
+      return Next::on;
+    }
+    signalled.insert(pid);
+    if (stop) stopped.push_back(pid);
+    met_some = true;
+    return end.over() ? Next::stop : Next::again;
+  };
   do {
-    killing.look_again();
-    walk(spared, alive, [&](pid_t pid) {
-      if (!killing.meet(pid)) return Next::on;
-      return end.over() ? Next::stop : Next::again;
-    });
-  } while (killing.met_some() && !end.over());
-  return killing.finish();
+    ++looks;
+    met_some = false;
+    walk(spared, alive, meet);
+  } while (met_some && !end.over());
+  killed.forking = met_some || !stopped.empty();
+  // Parents come last, because their death can orphan a stopped group, which then gets SIGCONT (POSIX, _Exit()).
+  for (const pid_t pid : stopped | std::views::reverse) kill(pid, SIGKILL);
+  return killed;
 }
 
 std::string name_of_process(pid_t pid) {

@@ -14,7 +14,6 @@
 #include <vector>
 
 #include "base/clock.h"
-#include "base/error.h"
 
 namespace rlock::run {
 
