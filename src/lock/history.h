@@ -5,8 +5,6 @@
 
 #include <cstddef>
 #include <deque>
-#include <functional>
-#include <map>
 
 #include "lock/forecast.h"
 #include "redis/reply.h"

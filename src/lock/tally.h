@@ -2,8 +2,6 @@
 // Combines the answers of several servers, and says which of them may vote. Pure: no server is asked here.
 #pragma once
 
-#include <algorithm>
-
 #include "redis/address.h"
 #include "redis/reply.h"
 #include "verbs/script.h"

@@ -3,8 +3,6 @@
 // come out. lock/wait.cc performs them, and turns their results into events.
 #pragma once
 
-#include <functional>
-
 #include "verbs/answers.h"
 
 namespace rlock::lock {

@@ -15,7 +15,6 @@
 #include <iterator>
 
 #include "base/log.h"
-#include "base/text.h"
 #include "run/tree.h"
 
 namespace rlock::run {

@@ -2,16 +2,7 @@
 // The user's programs as processes: the command and the hooks; and what a process inherits.
 #pragma once
 
-#include <sys/types.h>
-
-#include <optional>
-#include <string>
-#include <vector>
-
-#include "base/clock.h"
-#include "base/error.h"
 #include "base/process.h"
-#include "base/wait.h"
 #include "run/guard_state.h"
 #include "run/signals.h"
 

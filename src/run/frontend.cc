@@ -10,10 +10,7 @@
 
 #include <iterator>
 
-#include "base/clock.h"
 #include "base/log.h"
-#include "base/process.h"
-#include "base/wait.h"
 #include "run/password_command.h"
 #include "run/tree.h"
 

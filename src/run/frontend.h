@@ -10,11 +10,6 @@
 // one dies, the other ends the tree at once. Monitor and command may exist before we have the lock.
 #pragma once
 
-#include <functional>
-#include <memory>
-#include <optional>
-
-#include "base/error.h"
 #include "lock/servers.h"
 #include "run/guard_state.h"
 #include "run/job.h"

@@ -2,16 +2,8 @@
 // What the guards share: a page of memory, a timer and a socket. With these, either can act alone.
 #pragma once
 
-#include <sys/types.h>
-
-#include <atomic>
 #include <cstdint>
-#include <string>
-#include <string_view>
 
-#include "base/clock.h"
-#include "base/error.h"
-#include "base/wait.h"
 #include "base/write_line.h"
 #include "run/life.h"
 #include "run/signals.h"

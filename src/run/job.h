@@ -2,15 +2,6 @@
 // A command to run, its locks, and its options; and how the locks are released.
 #pragma once
 
-#include <functional>
-#include <optional>
-#include <span>
-#include <string>
-#include <string_view>
-#include <vector>
-
-#include "base/clock.h"
-#include "base/error.h"
 #include "lock/history.h"
 #include "lock/servers.h"
 #include "run/command.h"

@@ -8,9 +8,6 @@
 #include <cstdlib>
 
 #include "base/log.h"
-#include "base/process.h"
-#include "base/write_line.h"
-#include "run/guard_state.h"
 #include "run/job.h"
 #include "run/renewer.h"
 #include "run/tree.h"

@@ -2,13 +2,6 @@
 // The keeper: a background process that keeps a lock as long as another process lives (acquire --for-pid).
 #pragma once
 
-#include <sys/types.h>
-
-#include <optional>
-#include <span>
-
-#include "base/error.h"
-#include "base/wait.h"
 #include "lock/servers.h"
 #include "run/command.h"
 #include "run/signals.h"

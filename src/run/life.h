@@ -31,11 +31,8 @@
 #pragma once
 
 #include <array>
-#include <optional>
-#include <string_view>
 #include <vector>
 
-#include "base/clock.h"
 #include "run/watchdog.h"
 
 namespace rlock::run {

@@ -5,19 +5,8 @@
 #include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
-#include <unistd.h>
 
-#include <algorithm>
-#include <cerrno>
-#include <csignal>
-#include <memory>
-#include <optional>
-#include <utility>
-
-#include "base/clock.h"
 #include "base/log.h"
-#include "base/process.h"
-#include "base/write_line.h"
 #include "run/command.h"
 #include "run/frontend.h"
 #include "run/life.h"

@@ -2,16 +2,6 @@
 // A shell command that prints the password, such as a token that is valid for some minutes.
 #pragma once
 
-#include <sys/types.h>
-
-#include <memory>
-#include <string>
-#include <vector>
-
-#include "base/error.h"
-#include "base/process.h"
-#include "base/secret.h"
-#include "base/wait.h"
 #include "redis/endpoint.h"
 #include "run/command.h"
 #include "run/signals.h"

@@ -4,7 +4,6 @@
 #include <poll.h>
 #include <sys/eventfd.h>
 
-#include "base/clock.h"
 #include "base/log.h"
 
 namespace rlock::run {

@@ -2,15 +2,6 @@
 // Renewing the locks of a job, and receiving requests to give them up.
 #pragma once
 
-#include <atomic>
-#include <memory>
-#include <optional>
-#include <span>
-#include <string>
-#include <thread>
-
-#include "base/error.h"
-#include "base/wait.h"
 #include "lock/servers.h"
 #include "redis/subscriber.h"
 #include "run/guard_state.h"

@@ -5,10 +5,7 @@
 #include <sys/types.h>
 
 #include <csignal>
-#include <optional>
 
-#include "base/clock.h"
-#include "base/error.h"
 #include "base/wait.h"
 
 namespace rlock::run {

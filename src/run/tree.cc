@@ -5,7 +5,6 @@
 #include <sys/prctl.h>
 #include <sys/wait.h>
 
-#include <algorithm>
 #include <csignal>
 #include <filesystem>
 #include <map>
@@ -14,7 +13,6 @@
 #include "base/log.h"
 #include "base/process.h"
 #include "base/text.h"
-#include "base/wait.h"
 #include "base/write_line.h"
 #include "redis/local_server.h"
 

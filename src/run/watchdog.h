@@ -5,7 +5,6 @@
 
 #include <algorithm>
 
-#include "base/clock.h"
 #include "verbs/lease.h"
 
 namespace rlock::run {

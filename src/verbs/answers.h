@@ -2,7 +2,6 @@
 // The requests to the verbs on a lock (verbs/verbs.h), and their answers.
 #pragma once
 
-#include <algorithm>
 #include <map>
 #include <variant>
 

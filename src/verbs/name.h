@@ -3,9 +3,7 @@
 #pragma once
 
 #include <algorithm>
-#include <optional>
 #include <span>
-#include <vector>
 
 #include "base/clock.h"
 #include "base/text.h"
