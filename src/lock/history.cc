@@ -32,6 +32,12 @@ std::optional<milliseconds> span_in(std::string_view text) {
   return span && *span <= kLongestHold ? span : std::nullopt;
 }
 
+std::optional<int> status_in(std::string_view text) {
+  const auto number = whole_number(text);
+  if (!number || *number < 0 || *number > 255) return {};
+  return static_cast<int>(*number);
+}
+
 // Adds what only another entry of the same hold says.
 void complete(PastHold& hold, const PastHold& other) {
   if (hold.end.empty()) std::tie(hold.end, hold.value, hold.why) = std::tie(other.end, other.value, other.why);
@@ -121,8 +127,7 @@ std::optional<PastHold> read_entry(const LockName& name, std::string_view id,
   hold.held = span_in(known("held"));
   hold.waited = span_in(known("waited"));
   if (hold.held) hold.held = std::min(*hold.held, hold.ended);
-  const auto value = whole_number(known("value"));
-  if (value && *value >= 0 && *value <= 255) hold.value = static_cast<int>(*value);
+  hold.value = status_in(known("value"));
   return hold;
 }
 

@@ -14,6 +14,21 @@ std::size_t heap_of(const std::string& text) { return text.capacity() + 2 * size
 // In a set, with its node.
 std::size_t size_of(const LockName& name) { return sizeof name + 6 * sizeof(void*) + heap_of(name.text()); }
 
+// What the names of one team probably have in common: "ci:" for "ci:build:7". May be empty.
+std::string prefix_of(const LockName& name) {
+  const std::string& text = name.text();
+  std::size_t end = text.find_first_of(":/");
+  if (end == text.npos) end = text.find_first_of("-_.");
+  return end == text.npos ? "" : text.substr(0, end + 1);
+}
+
+void leave_out(LeftOut& left_out, const std::string& prefix, std::size_t locks) {
+  constexpr std::size_t kMostPrefixes = 100;
+  const bool has_room = left_out.of_prefix.contains(prefix) || left_out.of_prefix.size() < kMostPrefixes;
+  left_out.of_prefix[has_room ? prefix : ""] += locks;
+  left_out.number += locks;
+}
+
 // The common prefix of their words, because a pattern cannot have alternatives.
 std::string pattern_of(std::span<const Companion> companions) {
   std::string start = std::string(companions.front().word) + ":";
@@ -83,6 +98,44 @@ bool is_ours(const Status& status) {
   return status.state == Status::State::held && (!status.holder() || !status.holder()->by_set);
 }
 
+// Adds these locks of one server to the list, whose `size` in bytes grows. Returns how many it has looked at: fewer
+// than all if the next one would exceed `most`.
+Result<std::size_t> add_page(ByScripts& verbs, const Reading& on, std::span<const LockName> page,
+                             const std::set<LockName>& also, std::size_t most, std::size_t& size, Listing& all) {
+  auto plain = verbs.inspect_plain(page, on.next());
+  for (std::size_t i = 0; i < page.size(); ++i) {
+    auto looked = of_any_kind(verbs, page[i], std::move(plain[i]), on.next());
+    if (!looked && is_of_others(looked.error())) {
+      all.refused.insert(page[i]);
+      continue;
+    }
+    Status status = RLOCK_TRY(std::move(looked));
+    if (is_ours(status) || also.contains(page[i])) {
+      size += size_of(status);
+      if (size > most) return i;
+      all.locks.push_back(std::move(status));
+    }
+    RLOCK_TRY(within_list_limits(0, on.end));
+  }
+  return page.size();
+}
+
+// What the servers of a quorum say of one lock; none: it may be one that a list has left out.
+std::optional<Answers<Status>> answers_about(const LockName& name, const Answers<Listing>& lists) {
+  Answers<Status> answers;
+  for (const auto& list : lists) {
+    if (!list) {
+      answers.push_back(std::unexpected(list.error()));
+      continue;
+    }
+    const auto found = std::ranges::lower_bound(list->locks, name, {}, &Status::name);
+    const bool there = found != list->locks.end() && found->name() == name;
+    if (!there && list->left_out.number > 0) return {};
+    answers.push_back(there ? *found : Status{.lock = {name}});
+  }
+  return answers;
+}
+
 // True if the user lacks the right to one of the keys.
 bool has_keys(redis::Client& client, const LockName& name, const Until& until) {
   std::vector<std::string> words = {"EXISTS", name.text(), name.due_key()};
@@ -105,8 +158,7 @@ Result<Listing> inspect_quorum(Quorum& quorum, milliseconds exchange, const Unti
   RLOCK_TRY(quorum.expect_majority(lists, true));
   std::set<LockName> names;
   Listing all;
-  for (const auto& list : lists) {
-    if (!list) continue;
+  for (const Listing* list : given(lists)) {
     // A verdict on a lock that is free does not count waiters.
     for (const Status& status : list->locks) {
       if (status.state != Status::State::free || also.contains(status.name())) names.insert(status.name());
@@ -115,43 +167,17 @@ Result<Listing> inspect_quorum(Quorum& quorum, milliseconds exchange, const Unti
     if (list->left_out.number > all.left_out.number) all.left_out = list->left_out;
   }
   for (const LockName& name : names) {
-    Answers<Status> answers;
-    bool left_out = false;
-    for (const auto& list : lists) {
-      if (!list) {
-        answers.push_back(std::unexpected(list.error()));
-        continue;
-      }
-      const auto found = std::ranges::lower_bound(list->locks, name, {}, &Status::name);
-      const bool there = found != list->locks.end() && found->name() == name;
-      left_out = left_out || (!there && list->left_out.number > 0);  // or free: nobody knows
-      answers.push_back(there ? *found : Status{.lock = {name}});
-    }
     all.refused.erase(name);
-    if (left_out) {
+    if (const auto answers = answers_about(name, lists)) {
+      all.locks.push_back(quorum.merged(name, *answers));
+    } else {
       leave_out(all.left_out, prefix_of(name), 1);
-      continue;
     }
-    all.locks.push_back(quorum.merged(name, answers));
   }
   return all;
 }
 
 }  // namespace
-
-std::string prefix_of(const LockName& name) {
-  const std::string& text = name.text();
-  std::size_t end = text.find_first_of(":/");
-  if (end == text.npos) end = text.find_first_of("-_.");
-  return end == text.npos ? "" : text.substr(0, end + 1);
-}
-
-void leave_out(LeftOut& left_out, const std::string& prefix, std::size_t locks) {
-  constexpr std::size_t kMostPrefixes = 100;
-  const bool has_room = left_out.of_prefix.contains(prefix) || left_out.of_prefix.size() < kMostPrefixes;
-  left_out.of_prefix[has_room ? prefix : ""] += locks;
-  left_out.number += locks;
-}
 
 void FewNames::add(LockName name) {
   const std::size_t size = size_of(name);
@@ -235,27 +261,10 @@ Result<Listing> inspect_one_server(redis::Client& client, milliseconds exchange,
   std::size_t size = names.size() * sizeof(LockName), looked_at = 0;
   for (const LockName& name : names) size += heap_of(name.text());
   all.locks.reserve(std::min(names.size(), most / sizeof(Status)));
-  for (std::size_t first = 0, wanted = 1; first < names.size() && size <= most;) {
-    const std::size_t count = std::min(wanted, names.size() - first);
-    const std::span page(names.data() + first, count);
-    auto plain = verbs.inspect_plain(page, on.next());
-    const std::size_t before = size;
-    for (std::size_t i = 0; i < count && size <= most; ++i) {
-      auto looked = of_any_kind(verbs, page[i], std::move(plain[i]), on.next());
-      if (!looked && is_of_others(looked.error())) {
-        all.refused.insert(page[i]);
-        ++looked_at;
-        continue;
-      }
-      Status status = RLOCK_TRY(std::move(looked));
-      const bool shown = is_ours(status) || also.contains(page[i]);
-      if (shown) size += size_of(status);
-      if (size > most) break;
-      if (shown) all.locks.push_back(std::move(status));
-      ++looked_at;
-      RLOCK_TRY(within_list_limits(0, on.end));
-    }
-    first += count;
+  for (std::size_t wanted = 1; looked_at < names.size() && size <= most;) {
+    const std::size_t count = std::min(wanted, names.size() - looked_at), before = size;
+    const std::span page(names.data() + looked_at, count);
+    looked_at += RLOCK_TRY(add_page(verbs, on, page, also, most, size, all));
     wanted = size - before < kSmallAnswers ? std::min(2 * count, kAtOnce) : count / 2 + 1;
   }
   for (const LockName& name : std::span(names).subspan(looked_at)) leave_out(all.left_out, prefix_of(name), 1);

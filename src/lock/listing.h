@@ -16,11 +16,6 @@ struct LeftOut {
 // What a list of locks may take, in bytes.
 inline constexpr std::size_t kLongestList = std::size_t{32} << 20;
 
-// What the names of one team probably have in common: "ci:" for "ci:build:7". May be empty.
-std::string prefix_of(const LockName& name);
-// Counts them.
-void leave_out(LeftOut& left_out, const std::string& prefix, std::size_t locks);
-
 // Names that take no more than so many bytes; of the team with the most names, some are left out if there are too many.
 class FewNames {
  public:

@@ -51,13 +51,21 @@ class RoundOfThreads {
     return end != WaitEnd::interrupted;
   }
 
+  // Those that have not answered.
+  std::vector<Member*> silent(const std::vector<std::size_t>& answered) const {
+    std::vector<Member*> all;
+    for (std::size_t i = 0; i < members_.size(); ++i) {
+      if (std::ranges::find(answered, i) == answered.end()) all.push_back(members_[i].get());
+    }
+    return all;
+  }
+
   // `patience`: what is left of it.
   milliseconds grace(const std::vector<std::size_t>& answered, milliseconds patience) const {
     milliseconds grace = kShortGrace;
-    for (std::size_t i = 0; i < members_.size(); ++i) {
-      if (std::ranges::find(answered, i) != answered.end()) continue;
-      if (!is_recent(members_[i]->late_at)) grace = std::max(grace, kGrace);
-      if (!is_recent(members_[i]->hung_at)) grace = std::max(grace, patience);
+    for (const Member* member : silent(answered)) {
+      if (!is_recent(member->late_at)) grace = std::max(grace, kGrace);
+      if (!is_recent(member->hung_at)) grace = std::max(grace, patience);
     }
     return grace;
   }
@@ -192,10 +200,9 @@ bool Quorum::ask_all(const Question& question, milliseconds limit, const Until& 
   }
   round.end();
   if (!goes_on) return false;
-  for (std::size_t i = 0; i < size(); ++i) {
-    if (std::ranges::find(answered, i) != answered.end()) continue;
-    members_[i]->late_at = BootClock::now();
-    if (patience > 0ms) members_[i]->hung_at = members_[i]->late_at;
+  for (Member* member : round.silent(answered)) {
+    member->late_at = BootClock::now();
+    if (patience > 0ms) member->hung_at = member->late_at;
   }
   return true;
 }
@@ -265,23 +272,30 @@ Result<Acquired> Quorum::acquire(const AcquireRequest& request, TimePoint sent, 
   if (interrupted_) return interrupted();
   RLOCK_TRY(expect_independent());
   auto acquired = elect(request, votes, sent);
-  if (const Hold* hold = as<Hold>(acquired)) note_votes(request, votes, hold->owner, sent);
+  if (const Hold* hold = as<Hold>(acquired)) {
+    note_votes(request, votes, hold->owner, sent);
+    say_what_is_missing(request, votes);
+  }
   return acquired;
 }
 
-// Notes which servers have granted the lock to `owner`, by requests sent at `sent` or later, and which lack it. Says
-// once for each server that its vote is missing: as a warning if it refuses us, which will not change by itself,
-// otherwise as a notice, because cron should not send mail about a minority that is down. Has a branch for each kind of
-// vote.
+// Notes which servers have granted the lock to `owner`, by requests sent at `sent` or later, and which lack it.
 void Quorum::note_votes(const AcquireRequest& request, const Answers<Vote>& votes, const OwnerId& owner,
                         TimePoint sent) {
   for (std::size_t i = 0; i < votes.size(); ++i) {
-    Member& member = *members_[i];
     const Hold* granted = votes[i] ? votes[i]->hold() : nullptr;
-    if (granted && granted->owner == owner) member.renewed_at = sent;
+    if (granted && granted->owner == owner) members_[i]->renewed_at = sent;
     // Nested holds are never put back.
-    const bool could_have_it = owner == request.owner && !granted && (!votes[i] || votes[i]->unfit.empty());
-    member.lacks_hold = member.lacks_hold || could_have_it;
+    const bool may_vote = !votes[i] || votes[i]->unfit.empty();
+    if (owner == request.owner && !granted && may_vote) members_[i]->lacks_hold = true;
+  }
+}
+
+// Once for each server: as a warning if it refuses us, which will not change by itself, otherwise as a notice, because
+// cron should not send mail about a minority that is down.
+void Quorum::say_what_is_missing(const AcquireRequest& request, const Answers<Vote>& votes) {
+  for (std::size_t i = 0; i < votes.size(); ++i) {
+    Member& member = *members_[i];
     const bool votes_now = votes[i] && votes[i]->counts();
     if (std::exchange(member.said_missing, !votes_now) || votes_now) continue;
     const auto say = !votes[i] && votes[i].error().code != Error::Code::unavailable ? log::warning : log::notice;

@@ -137,6 +137,7 @@ class Quorum final : public Verbs {
   class RenewalRound;
 
   void note_votes(const AcquireRequest& request, const Answers<Vote>& votes, const OwnerId& owner, TimePoint sent);
+  void say_what_is_missing(const AcquireRequest& request, const Answers<Vote>& votes);
   Result<void> raise_tokens(std::span<const Hold> holds, const Until& until);
   bool note_strays(std::span<const Hold> kept);
   bool restore(Member& member, const AcquireRequest& request, const Hold& hold, const Until& until);

@@ -68,7 +68,7 @@ bool Quorum::restore(Member& member, const AcquireRequest& request, const Hold& 
   const auto granted = member.verbs.vote(again, sent, Guard::off, until);
   const bool held = granted && *granted && std::holds_alternative<Hold>(**granted);
   const auto raised = held ? member.verbs.raise({&hold, 1}, until) : Result<bool>(false);
-  const bool done = raised && *raised;
+  const bool done = raised.value_or(false);
   if (done) member.renewed_at = sent;
   if (!done && (held || (!granted && granted.error().maybe_executed))) member.add_stray(request);
   log::debug(request.name.display() + ": " + member.address + (done ? ": has the hold" : ": lacks the hold"));

@@ -57,7 +57,8 @@ class Trial {
       : client_(client), name_(std::move(name)), who_(who), exchange_(exchange) {}
 
   Result<std::vector<Tried>> run() && {
-    try_scripts();
+    try_evalsha();
+    try_eval();
     try_lock();
     try_kind("shared", "there are no read-write locks", {.kind = Mode::Kind::read});
     try_kind("slots", "there are no semaphores", {.kind = Mode::Kind::slots, .slots = 1});
@@ -121,12 +122,15 @@ class Trial {
     return {name_.grant_channel_prefix() + name_.text(), name_.control_channel(), Lock{name_}.channel()};
   }
 
-  // Long, because each step depends on what the earlier ones have found.
-  void try_scripts() {
-    if (gone_) return;
+  void try_evalsha() {
     const auto named = heard(client_.call({"EVALSHA", kUnknownScript, "0"}, soon()));
     const bool known = named || named.error().code == Error::Code::no_script;
     note("EVALSHA", "each request sends its whole script", known ? Result<redis::Reply>() : named);
+  }
+
+  // And the commands that need separate rights in a script.
+  void try_eval() {
+    if (gone_) return;
     const auto channel = channels();
     const bool sharded = client_.sharded(name_.text(), soon());
     redis::Words words = {"EVAL", kCommandsInScripts, "1", name_.text()};

@@ -111,6 +111,19 @@ std::optional<Acquired> succeeded(const Answers<Vote>& votes) {
   return answer;
 }
 
+// Why nobody gets it, if a majority agrees on that. `unheld`: nobody is known to hold it, so one server is enough.
+std::optional<Acquired> refusal(const Answers<Vote>& votes, bool unheld) {
+  if (unheld || with_outcome<Succeeded>(votes).size() >= majority_of(votes.size())) {
+    if (auto found = succeeded(votes)) return found;
+  }
+  for (const Vote* vote : given(votes)) {
+    if (vote->hold() || vote->held()) continue;
+    const auto alike = [&](const Vote& one) { return one.answer.index() == vote->answer.index(); };
+    if (unheld || most(votes, alike)) return vote->answer;
+  }
+  return {};
+}
+
 Error too_few_may_vote(const Answers<Vote>& votes) {
   const auto unfit = troubles(votes);
   const std::string fit = some_of(votes.size() - unfit.size(), votes.size());
@@ -240,18 +253,11 @@ milliseconds longest_lease(const AcquireRequest& request, const Answers<Vote>& v
 }
 
 Result<Acquired> elect(const AcquireRequest& request, const Answers<Vote>& votes, TimePoint sent) {
-  auto held = with_outcome<Held>(votes);
-  std::erase_if(held, [](const Held* answer) { return answer->back && !answer->holder; });
   if (const auto owner = elected(request, votes)) return granted_to(*owner, request, votes, sent);
   if (!most(votes, [](const Vote&) { return true; })) return too_few(votes);
-  if (held.empty() || with_outcome<Succeeded>(votes).size() >= majority_of(votes.size())) {
-    if (auto found = succeeded(votes)) return *std::move(found);
-  }
-  for (const Vote* vote : given(votes)) {
-    if (vote->hold() || vote->held()) continue;
-    const auto alike = [&](const Vote& one) { return one.answer.index() == vote->answer.index(); };
-    if (held.empty() || most(votes, alike)) return vote->answer;
-  }
+  auto held = with_outcome<Held>(votes);
+  std::erase_if(held, [](const Held* answer) { return answer->back && !answer->holder; });
+  if (auto refused = refusal(votes, held.empty())) return *std::move(refused);
   if (!held.empty()) return held_by_others(request, held, votes);
   if (auto back = held_back(votes)) return *std::move(back);
   return std::unexpected(too_few_may_vote(votes));

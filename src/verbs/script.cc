@@ -212,21 +212,27 @@ void give_up(std::vector<Result<redis::Reply>>& results) {
   std::ranges::replace_if(results, wants_text, Result<redis::Reply>(std::unexpected(late)));
 }
 
+// What to send again. The text for the first request is enough, because the same server knows it for the others then;
+// what another server of a cluster does not know comes with the `last` exchange.
+std::vector<Words> still_wanted(std::span<const Call> calls, const std::vector<Result<redis::Reply>>& results,
+                                bool last) {
+  std::vector<Words> words;
+  for (std::size_t i = 0; i < calls.size(); ++i) {
+    if (!wants_text(results[i])) continue;
+    const bool whole = last || words.empty() || results[i].error().code != Error::Code::no_script;
+    words.push_back(whole ? calls[i].as_a_whole() : calls[i].by_sha1());
+  }
+  return words;
+}
+
 }  // namespace
 
-// A second exchange sends the text for the first request, after which the same server knows it for the others. What
-// another server of a cluster does not know comes with a third one.
 std::vector<Result<redis::Reply>> send_all(redis::Client& client, std::span<const Call> calls, const Until& until) {
   std::vector<Words> words;
   for (const Call& call : calls) words.push_back(call.by_sha1());
   auto results = client.call_all(words, until);
   for (const bool last : {false, true}) {
-    words.clear();
-    for (std::size_t i = 0; i < calls.size(); ++i) {
-      if (!wants_text(results[i])) continue;
-      const bool whole = last || words.empty() || results[i].error().code != Error::Code::no_script;
-      words.push_back(whole ? calls[i].as_a_whole() : calls[i].by_sha1());
-    }
+    words = still_wanted(calls, results, last);
     if (words.empty()) return results;
     if (until.over()) {
       give_up(results);
