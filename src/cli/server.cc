@@ -8,9 +8,9 @@
 
 #include "base/log.h"
 #include "base/trust.h"
-#include "lock/epoch.h"
 #include "options/passwords.h"
 #include "options/trusted_file.h"
+#include "verbs/epoch.h"
 
 namespace rlock::cli {
 namespace {

@@ -2,9 +2,9 @@
 // Evaluates facts about a server that cli/doctor.cc has collected.
 #pragma once
 
-#include "lock/epoch.h"
 #include "redis/server_info.h"
 #include "redis/tls.h"
+#include "verbs/epoch.h"
 
 namespace rlock::cli {
 

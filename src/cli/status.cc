@@ -4,13 +4,13 @@
 
 #include "cli/commands.h"
 #include "cli/server.h"
-#include "lock/epoch.h"
 #include "lock/read_history.h"
 #include "lock/successes.h"
 #include "show/history.h"
 #include "show/json.h"
 #include "show/print.h"
 #include "show/status.h"
+#include "verbs/epoch.h"
 
 namespace rlock::cli {
 namespace {

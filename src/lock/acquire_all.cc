@@ -268,7 +268,7 @@ class QuorumAcquisition {
   // The grant of all, or why there is none; then nothing of the attempt is left.
   Result<Taken> attempt() {
     quorum_.begin_attempt();
-    holds_.clear();
+    std::vector<Hold> holds;
     const OwnerId owner = OwnerId::fresh();
     const TimePoint sent = BootClock::now();
     for (std::size_t which = 0; which < requests_.size(); ++which) {
@@ -278,7 +278,7 @@ class QuorumAcquisition {
       auto acquired = quorum_.acquire(request, sent, exchange());
       errors_ = !errors_in(quorum_.last_votes()).empty();
       if (const Hold* hold = as<Hold>(acquired)) {
-        holds_.push_back(*hold);
+        holds.push_back(*hold);
         continue;
       }
       if (const Held* held = as<Held>(acquired); held && held->contested.empty()) note_where_held(request, *held);
@@ -286,11 +286,11 @@ class QuorumAcquisition {
       if (!acquired) return std::unexpected(std::move(acquired).error());
       return Taken{{}, which, *std::move(acquired)};
     }
-    if (auto fine = quorum_.confirm(holds_, sent, exchange()); !fine) {
+    if (auto fine = quorum_.confirm(holds, sent, exchange()); !fine) {
       quorum_.undo(limit());
       return std::unexpected(std::move(fine).error());
     }
-    return Taken{std::move(holds_), 0, {}};
+    return Taken{std::move(holds), 0, {}};
   }
 
   // The servers have answered that it is not free. `untold`: do not report this before the next attempt. Returns why
@@ -380,7 +380,6 @@ class QuorumAcquisition {
   const WaitPolicy& policy_;
   const OnHeldOf& on_held_;
   const Until end_ = policy_.end();
-  std::vector<Hold> holds_;       // of the current attempt
   std::vector<bool> held_there_;  // which servers name the holder that a majority has named last
   int contests_ = 0, absences_ = 0;
   bool errors_ = false;  // among the last votes

@@ -7,7 +7,6 @@
 #include <system_error>
 
 #include "base/log.h"
-#include "lock/epoch.h"
 #include "verbs/lease.h"
 
 namespace rlock::lock {

@@ -3,7 +3,6 @@
 // several as a quorum.
 #pragma once
 
-#include "lock/holds.h"
 #include "lock/quorum.h"
 
 namespace rlock::lock {

@@ -263,23 +263,16 @@ Result<Acquired> elect(const AcquireRequest& request, const Answers<Vote>& votes
   return std::unexpected(too_few_may_vote(votes));
 }
 
-Ballot count_renewals(const Answers<Renewals>& answers, std::size_t hold) {
-  Ballot ballot{.voters = answers.size()};
-  for (const auto& answer : answers) {
-    ++(!answer ? ballot.none : (*answer)[hold].outcome == RenewOutcome::renewed ? ballot.yes : ballot.no);
-  }
-  return ballot;
-}
-
 Result<Renewed> merge_renewals(const Answers<Renewals>& answers, std::size_t hold) {
-  const Ballot ballot = count_renewals(answers, hold);
-  if (!ballot.carried() && !ballot.rejected()) return too_few(answers);
+  const auto renewed = [hold](const Renewals& all) { return all[hold].outcome == RenewOutcome::renewed; };
+  const bool lost = most(answers, std::not_fn(renewed));
+  if (!lost && !most(answers, renewed)) return too_few(answers);
   std::vector<milliseconds> found;
   std::vector<RenewOutcome> outcomes;
   Renewed merged;
   for (const Renewals* all : given(answers)) {
     const Renewed& one = (*all)[hold];
-    if (one.outcome == RenewOutcome::renewed) {
+    if (renewed(*all)) {
       found.push_back(one.found);
       continue;
     }
@@ -287,7 +280,7 @@ Result<Renewed> merge_renewals(const Answers<Renewals>& answers, std::size_t hol
     if (one.outcome == RenewOutcome::other_kind) merged.instead = one.instead;
     if (!one.by.empty()) merged.by = one.by;
   }
-  if (ballot.rejected()) {
+  if (lost) {
     merged.outcome = most_common(outcomes).first;
     return merged;
   }
@@ -338,7 +331,6 @@ void Voter::heard(const redis::Reply& reply, TimePoint now) {
   const auto uptime = info.number("uptime_in_seconds");
   if (refused || run_id.empty() || !uptime || *uptime < 0 || *uptime > kLongestUptime) {
     refusal_ = refused ? "INFO is refused: " + escaped(reply.text, 100) : "INFO says neither run_id nor uptime";
-    known_ = false;
     return;
   }
   const TimePoint by_itself = now - std::chrono::seconds(*uptime);
@@ -350,13 +342,12 @@ void Voter::heard(const redis::Reply& reply, TimePoint now) {
   replication_id_ = info.text("master_replid");
   replica_ = info.text("role") == "slave";
   refusal_.clear();
-  known_ = true;
 }
 
 std::optional<std::string> Voter::unfit(milliseconds lease, TimePoint now) const {
   if (!refusal_.empty())
     return refusal_ + ", so the server cannot show how long it has been up; give the user the right +info";
-  if (!known_ || !up_since_) return "it has not said how long it has been up";
+  if (!up_since_) return "it has not said how long it has been up";
   if (replica_) return "it is a replica";
   const TimePoint counts_at = *up_since_ + probation(lease);
   if (now >= counts_at) return {};

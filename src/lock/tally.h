@@ -11,18 +11,11 @@ namespace rlock::lock {
 // Two majorities of the same servers have a server in common, which does not grant a lock twice.
 constexpr std::size_t majority_of(std::size_t voters) { return voters / 2 + 1; }
 
-// The votes on one question. A server that was not reached, did not answer in time, or may not vote gives no vote.
-struct Ballot {
-  std::size_t voters = 0;
-  std::size_t yes = 0, no = 0;
-  std::size_t none = 0;  // servers that are known to give no vote
-
-  // Enough have said yes, or no; further votes cannot change that.
-  bool carried() const { return yes >= majority_of(voters); }
-  bool rejected() const { return no >= majority_of(voters); }
-  // It is carried, or can no longer be, because too few servers may still say yes.
-  bool is_settled() const { return carried() || no + none + majority_of(voters) > voters; }
-};
+// A majority has said yes, or can no longer do so. `others`: have said no, or are known to give no vote: they were not
+// reached, did not answer in time, or may not vote.
+constexpr bool is_settled(std::size_t voters, std::size_t yes, std::size_t others) {
+  return yes >= majority_of(voters) || others + majority_of(voters) > voters;
+}
 
 template <class Answer>
 using Answers = std::vector<Result<Answer>>;
@@ -67,13 +60,13 @@ bool all_answer(const std::vector<std::optional<Result<Answer>>>&, const std::ve
   return false;
 }
 
-// No further answer can change the result. `yes` says whether an answer is a yes; others are a no, errors no vote.
+// No further answer can change the result. `yes` says whether an answer is a yes.
 template <class Answer, class Yes>
 auto until_settled(Yes yes) {
   return [yes](const std::vector<std::optional<Result<Answer>>>& answers, const std::vector<std::size_t>& answered) {
-    Ballot ballot{.voters = answers.size()};
-    for (const std::size_t i : answered) ++(*answers[i] ? yes(**answers[i]) ? ballot.yes : ballot.no : ballot.none);
-    return ballot.is_settled();
+    const auto says_yes = [&](std::size_t i) { return *answers[i] && yes(**answers[i]); };
+    const auto some = static_cast<std::size_t>(std::ranges::count_if(answered, says_yes));
+    return is_settled(answers.size(), some, answered.size() - some);
   };
 }
 
@@ -115,9 +108,8 @@ const std::string& larger(const std::string& one, const std::string& other);
 
 using Renewals = std::vector<Renewed>;  // of one server, one for each hold
 
-// The votes on one hold.
-Ballot count_renewals(const Answers<Renewals>& answers, std::size_t hold);
-// What they mean: it was renewed, with what a majority found left of the lease, or why not. Errors: too_few().
+// What they mean for one hold: it was renewed, with what a majority found left of the lease, or why not. Errors:
+// too_few().
 Result<Renewed> merge_renewals(const Answers<Renewals>& answers, std::size_t hold);
 
 // Whether that server has released the lock, or left it to expire.
@@ -159,7 +151,7 @@ class Voter {
 
  private:
   std::string run_id_, replication_id_, refusal_;
-  bool known_ = false, replica_ = false;
+  bool replica_ = false;
   std::optional<TimePoint> up_since_;  // the latest possible start
 };
 

@@ -68,11 +68,11 @@ std::string read_file(int folder, const std::string& path, std::size_t most = st
 }
 
 // All processes of the host, by parent.
-std::multimap<pid_t, pid_t> look_at_all(const Alive& alive) {
-  std::multimap<pid_t, pid_t> children;
+std::map<pid_t, std::vector<pid_t>> look_at_all(const Alive& alive) {
+  std::map<pid_t, std::vector<pid_t>> children;
   each_number_in(open_folder(AT_FDCWD, "/proc").get(), [&](pid_t pid) {
     alive();
-    if (Process process; read_stat(pid, process)) children.emplace(process.parent, pid);
+    if (Process process; read_stat(pid, process)) children[process.parent].push_back(pid);
   });
   return children;
 }
@@ -106,26 +106,6 @@ std::vector<pid_t> listed_children(pid_t pid, const std::set<pid_t>& known) {
   return children;
 }
 
-// The children of processes: from the kernel's lists, or from one look at all processes if it has no such lists.
-class Children {
- public:
-  explicit Children(const Alive& alive) : listed_(kernel_lists_children()) {
-    if (!listed_) all_ = look_at_all(alive);
-  }
-
-  std::vector<pid_t> of(pid_t pid, const std::set<pid_t>& known) const {
-    if (listed_) return listed_children(pid, known);
-    std::vector<pid_t> children;
-    const auto [begin, end] = all_.equal_range(pid);
-    for (auto child = begin; child != end; ++child) children.push_back(child->second);
-    return children;
-  }
-
- private:
-  bool listed_;
-  std::multimap<pid_t, pid_t> all_;
-};
-
 // A private server serves others as well, so it belongs to no tree. One in a PID namespace below ours ends with that.
 // Without the kernel's lists, only_spared_left() could not tell when the rest has ended.
 bool is_private_server(pid_t pid) {
@@ -146,13 +126,16 @@ template <class Visit>
 void walk(const std::set<pid_t>& spared, const Alive& alive, Visit visit) {
   alive();
   if (!processes_visible()) return;
-  const Children children(alive);
+  const bool listed = kernel_lists_children();
+  std::map<pid_t, std::vector<pid_t>> all;
+  if (!listed) all = look_at_all(alive);
   // Each process only once, because pids that are used again meanwhile could form a circle.
   std::vector<pid_t> found = {getpid()};
   std::set<pid_t> known = {getpid()};
   for (std::size_t i = 0; i < found.size();) {
     bool again = false;
-    for (const pid_t child : children.of(found[i], known)) {
+    const auto children = listed ? listed_children(found[i], known) : all[found[i]];
+    for (const pid_t child : children) {
       if (!known.insert(child).second || is_spared(child, spared)) continue;
       found.push_back(child);
       alive();

@@ -3,7 +3,7 @@
 
 #include <array>
 
-#include "lock/epoch.h"
+#include "verbs/epoch.h"
 
 namespace rlock::cli {
 namespace {

@@ -2,8 +2,40 @@
 #include "verbs/epoch.h"
 
 namespace rlock::lock {
+namespace {
 
-using redis::Address;
+using redis::Address, redis::Reply;
+
+constexpr std::string_view kData = "data";  // the life of a server whose data outlives its restarts
+
+// "" if it does not say. `recorded`: the life of the record. The rule is held_back() in lua/features/02_epoch.lua.
+std::string life_of(const redis::Client& client, const Reply& info, const std::string& recorded) {
+  const redis::ServerInfo server(info.as_text());
+  const bool outlives = outlives_restarts(client.address()) || (recorded == kData && server.number("tcp_port") == 0);
+  return outlives ? std::string(kData) : life_said_by(server);
+}
+
+milliseconds time_in(const Reply& reply) {
+  constexpr long long most = 1LL << 53;
+  return milliseconds(std::clamp(reply.as_number().value_or(0), 0LL, most));
+}
+
+Result<std::string> present_life(redis::Client& client, const Until& until) {
+  const Reply info = RLOCK_TRY(client.call({"INFO"}, until));
+  const auto recorded = client.call({"HGET", lua::kEpoch, "life"}, until);
+  std::string life = life_of(client, info, recorded ? recorded->as_text() : "");
+  if (life.empty()) return client.unexpected_reply("INFO");
+  return life;
+}
+
+constexpr std::string_view kMark = "asked";
+
+// Writes the fields if the record still has the mark.
+constexpr std::string_view kAccept =
+    "if redis.call('hget', KEYS[1], ARGV[1]) ~= ARGV[2] then return 0 end "
+    "redis.call('hdel', KEYS[1], ARGV[1]) redis.call('hset', KEYS[1], unpack(ARGV, 3)) return 1";
+
+}  // namespace
 
 bool outlives_restarts(const Address& address) { return address.server.kind == redis::Endpoint::Kind::local; }
 
@@ -30,6 +62,95 @@ GuardRequest newcomer_guard(redis::Client& client, Guard guard, const Until& unt
     asked.life = reign->replication_id;
   }
   return asked;
+}
+
+std::string life_said_by(const redis::ServerInfo& server) {
+  std::string id = server.text("master_replid");
+  return id.find_first_not_of('0') == id.npos ? "" : id;
+}
+
+std::string why_held_back(const HeldBack& back) {
+  const std::string begin = "; grants begin in " + rough_duration(back.left);
+  const std::string server = back.server + (back.server.empty() ? "" : ": ") + "the server ";
+  if (back.unrecorded) return server + "has no record of earlier locks, because its data is new or was lost" + begin;
+  return server + "was restarted or failed over " + rough_duration(back.age) + " ago and may have forgotten locks" +
+         begin;
+}
+
+std::string who_else_waits(const Epoch& epoch) {
+  if (!epoch.at_once) return "";
+  return "a job with the epoch guard and a lease longer than " + rough_duration(*epoch.at_once) + " has to wait";
+}
+
+std::string who_waits(const HeldBack& back) { return why_held_back(back) + " for jobs with the epoch guard"; }
+
+redis::Words first_epoch() {
+  return {"HSET", lua::kEpoch, "life", kData, "since", "0", "cause", "new", "longest", "0", "before", "0"};
+}
+
+Result<std::optional<Epoch>> read_epoch(redis::Client& client, const Until& until) {
+  const std::vector<redis::Words> questions = {
+      {"HMGET", lua::kEpoch, "life", "since", "cause", "longest", "before", "accepted"}, {"TIME"}, {"INFO"}};
+  auto replies = client.call_all(questions, until);
+  for (auto& reply : replies) {
+    if (!reply) return std::unexpected(std::move(reply).error());
+  }
+  const Reply& record = *replies[0];
+  const std::string life = record.at(0).as_text();
+  if (life.empty()) return std::nullopt;
+  const auto clock = redis::time_of(*replies[1]);
+  if (!clock) return client.unexpected_reply("TIME");
+  const auto now = std::chrono::duration_cast<milliseconds>(*clock);
+  const milliseconds since = time_in(record.at(1));
+  // A time in the future is from before a step of the clock.
+  Epoch epoch{.current = life == life_of(client, *replies[2], life) && since <= now,
+              .longest = time_in(record.at(3)),
+              .forgotten = time_in(record.at(4)),
+              .accepted = record.at(5).as_text().substr(0, 512)};
+  if (since == 0ms) return epoch;
+  epoch.age = std::max(now - since, 0ms);
+  if (!epoch.current) return epoch;
+  const auto served = *epoch.age - lag_of(client.address());
+  if (served < epoch.forgotten) {
+    epoch.back = HeldBack{epoch.forgotten - served, *epoch.age, record.at(2).as_text() == "missing", ""};
+  } else if (served < lua::kOwnLease) {
+    epoch.at_once = served;
+  }
+  return epoch;
+}
+
+Result<EpochToAccept> mark_epoch(redis::Client& client, const Until& until) {
+  EpochToAccept shown{.life = RLOCK_TRY(present_life(client, until)), .mark = random_uuid()};
+  const auto marked = client.call({"HSET", lua::kEpoch, kMark, shown.mark}, until);
+  if (!marked && marked.error().code != Error::Code::wrong_kind) return std::unexpected(marked.error());
+  if (!marked) shown.mark.clear();
+  return shown;
+}
+
+void forget_mark(redis::Client& client, const Until& until) {
+  static_cast<void>(client.call({"HDEL", lua::kEpoch, kMark}, until));
+}
+
+Result<void> accept_epoch(redis::Client& client, const EpochToAccept& shown, const std::string& who,
+                          const Until& until) {
+  const redis::Words fields = {"life", shown.life, "since", "0", "cause", "accepted", "before", "0", "accepted", who};
+  const auto with = [&](redis::Words words) {
+    words.insert(words.end(), fields.begin(), fields.end());
+    return words;
+  };
+  const auto changed = [&] {
+    return fail(Error::Code::unavailable, escaped(client.address().display()) +
+                                              ": it was restarted or failed over, lost data, or was accepted by "
+                                              "somebody else meanwhile; look again");
+  };
+  if (RLOCK_TRY(present_life(client, until)) != shown.life) return changed();
+  if (shown.mark.empty()) {
+    RLOCK_TRY(client.call({"DEL", lua::kEpoch}, until));
+    RLOCK_TRY(client.call(with({"HSET", lua::kEpoch}), until));
+    return {};
+  }
+  const auto done = RLOCK_TRY(client.call(with({"EVAL", kAccept, "1", lua::kEpoch, kMark, shown.mark}), until));
+  return done.as_number() == 1 ? Result<void>() : changed();
 }
 
 }  // namespace rlock::lock

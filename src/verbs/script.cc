@@ -11,8 +11,6 @@ namespace f = lua::field;
 using redis::PackedMap, redis::Words;
 
 constexpr std::size_t kLongestField = 512;
-constexpr std::string_view kVerbs[] = {"rlock acquire",      "rlock renew",   "rlock release",
-                                       "rlock force-unlock", "rlock inspect", "rlock raise"};
 constexpr std::string_view kLayouts[] = {"plain", "read_write", "semaphore", "string"};
 
 // The server does not know the script that was named, or EVALSHA is forbidden, renamed or unknown, which the error says
@@ -74,8 +72,8 @@ std::vector<std::string> about(const AcquireRequest& request) {
 
 }  // namespace
 
-Call::Call(redis::Client& client, Verb verb, const Lock& lock, const std::string& owner, const Until& until)
-    : verb_(kVerbs[static_cast<int>(verb)]) {
+Call::Call(redis::Client& client, std::string_view verb, const Lock& lock, const std::string& owner, const Until& until)
+    : verb_(verb) {
   const LockName& name = lock.name;
   for (const std::string& key :
        {name.text(), name.token_key(), name.holder_key(), name.queue_key(), name.waiters_key(), name.permits_key()}) {
@@ -125,7 +123,7 @@ std::string shortened(const std::string& text) { return text.substr(0, kLongestF
 
 Call acquire_call(redis::Client& client, const AcquireRequest& request, const GuardRequest& guard, const Until& until) {
   const Lock lock = request.lock();
-  Call call(client, Verb::acquire, lock, request.owner.text(), until);
+  Call call(client, "rlock acquire", lock, request.owner.text(), until);
   if (request.heir) call.keys_of(lock, request.heir->text());
   if (request.queueing) call.key(request.name.waiters_key() + ":" + request.owner.text());
   if (request.once) call.key(request.name.once_key());
@@ -153,7 +151,7 @@ std::vector<Call> renew_calls(redis::Client& client, std::span<const Hold> holds
   const GuardRequest asked = guard_request(client, guard);
   std::vector<Call> calls;
   for (const Hold& hold : holds) {
-    calls.emplace_back(client, Verb::renew, hold.lock, hold.owner.text(), until);
+    calls.emplace_back(client, "rlock renew", hold.lock, hold.owner.text(), until);
     calls.back().guarded(asked, false).request.add(f::lease, text_of(lease));
     calls.back().request.flag(f::granted, lease > 0ms && hold.lease >= lease && !hold.in_history);
   }
@@ -162,7 +160,7 @@ std::vector<Call> renew_calls(redis::Client& client, std::span<const Hold> holds
 
 Call release_call(redis::Client& client, const ReleaseRequest& request, const std::string& id, milliseconds remember,
                   const Until& until) {
-  Call call(client, Verb::release, request.lock, request.owner.text(), until);
+  Call call(client, "rlock release", request.lock, request.owner.text(), until);
   call.key(request.lock.name.hold_key_prefix() + id + ":released");
   call.request.add(f::hold, request.hold_id).add(f::keep, text_of(request.keep));
   call.request.add(f::id, id).add(f::remember, text_of(remember));
@@ -172,20 +170,20 @@ Call release_call(redis::Client& client, const ReleaseRequest& request, const st
 
 Call force_unlock_call(redis::Client& client, const Lock& lock, const HolderView& shown, const std::string& by,
                        const HistoryNote* note, const Until& until) {
-  Call call(client, Verb::force_unlock, lock, shown.owner, until);
+  Call call(client, "rlock force-unlock", lock, shown.owner, until);
   call.request.add(f::begun, shown.begun).add(f::count, shown.holds).add(f::by, by);
   if (note) add_note(call.request, *note);
   return call;
 }
 
 Call raise_call(redis::Client& client, const Hold& hold, const Until& until) {
-  Call call(client, Verb::raise, hold.lock, hold.owner.text(), until);
+  Call call(client, "rlock raise", hold.lock, hold.owner.text(), until);
   call.request.add(f::token, hold.token);
   return call;
 }
 
 Call inspect_call(redis::Client& client, const Lock& lock, const Until& until) {
-  return Call(client, Verb::inspect, lock, "", until);
+  return Call(client, "rlock inspect", lock, "", until);
 }
 
 Result<redis::Reply> send(redis::Client& client, const Call& call, Attempts attempts, const Until& until) {

@@ -13,16 +13,14 @@
 
 namespace rlock::lock {
 
-enum class Verb { acquire, renew, release, force_unlock, inspect, raise };
-
 // Whether a request without a reply is sent again until the deadline.
 enum class Attempts { one, until_deadline };
 
 class Call {
  public:
-  // With the keys and fields that every request has (lua/01_request.lua). `owner`: whose keys the script may touch; ""
-  // for none. `until`: as in Client::sharded().
-  Call(redis::Client& client, Verb verb, const Lock& lock, const std::string& owner, const Until& until);
+  // With the keys and fields that every request has (lua/01_request.lua). `verb`: "rlock acquire" …. `owner`: whose
+  // keys the script may touch; "" for none. `until`: as in Client::sharded().
+  Call(redis::Client& client, std::string_view verb, const Lock& lock, const std::string& owner, const Until& until);
 
   // One of the verb's own keys.
   Call& key(std::string key);

@@ -12,14 +12,94 @@ using redis::Reply;
 // Short, because the caller may have more locks to release; waiters and newcomers do the rest.
 constexpr milliseconds kGoOn = 300ms;
 
-}  // namespace
-
-std::string display(std::span<const Hold> holds) {
-  return joined(holds, ", ", [](const Hold& hold) { return hold.name().display(); });
+// After a reply that no script gives, it is unknown what was executed, and whether the next reply belongs to the next
+// request.
+template <class T>
+Result<T> checked(redis::Client& client, Result<T> read) {
+  if (read || read.error().code != Error::Code::protocol) return read;
+  client.disconnect();
+  read.error().maybe_executed = true;
+  return read;
 }
 
-TimePoint oldest(std::span<const Hold> holds) { return std::ranges::min(holds, {}, &Hold::sent).sent; }
+// Says which companion key has a value of another type, and what to do about it.
+void explain(redis::Client& client, Guard guard, const LockName& name, Error& error, const Until& until) {
+  std::vector<std::pair<std::string, std::string_view>> keys;
+  for (const Companion& one : lua::kCompanions) {
+    if (is_key(one) && one.word.starts_with("rlock:")) keys.emplace_back(name.companion(one), one.type);
+  }
+  if (guard != Guard::off) keys.emplace_back(lua::kEpoch, "hash");
+  for (const auto& [key, right] : keys) {
+    const auto type = client.insist({"TYPE", key}, until);
+    if (!type) return;
+    if (type->as_text() == right || type->as_text() == "none") continue;
+    error.message = "the key " + escaped(key) + ", which only rlock uses, is a " + escaped(type->as_text(), 20) +
+                    " that another program has written; delete it: that loses no lock";
+    return;
+  }
+}
 
+// Does what a release has left to do, or removes the dead waiter that a renewal has seen, by releases for an owner that
+// does not exist. The release or renewal is done, even if this fails.
+void go_on(redis::Client& client, const Lock& lock, const Until& until) {
+  const OwnerId nobody = OwnerId::fresh();
+  for (bool more = true; more && !until.over();) {
+    const Call call = release_call(client, {lock, nobody, nobody.text()}, nobody.text(), {}, until);
+    const auto reply = send(client, call, Attempts::one, until);
+    const auto released = reply ? checked(client, read_release(*reply)) : Released{};
+    more = released && released->unfinished;
+  }
+}
+
+Result<Status> look_at(redis::Client& client, const Lock& lock, const Until& until) {
+  const Call call = inspect_call(client, lock, until);
+  return checked(client, read_inspection(RLOCK_TRY(send(client, call, Attempts::until_deadline, until)), lock));
+}
+
+Result<Status> look_at_any(redis::Client& client, const LockName& name, const Until& until) {
+  // Most are plain locks; for others, the script says what they are.
+  Status status = RLOCK_TRY(look_at(client, {name}, until));
+  if (const auto layout = status.other_kind.layout(); layout && *layout != Layout::plain) {
+    status = RLOCK_TRY(look_at(client, {name, *layout}, until));
+  } else if (status.other_kind.may_be_string_lock()) {
+    // A string without a TTL is a lock only if the caller knows it: Look::as_string.
+    const OtherKind instead = status.other_kind;
+    Status string = RLOCK_TRY(look_at(client, {name, Layout::string}, until));
+    const HolderView* holder = string.holder();
+    if (holder && (!holder->by_set || holder->expires_in)) status = std::move(string);
+    status.other_kind = instead;
+  }
+  return status;
+}
+
+// Says what the key contains instead, if it is no longer a lock of that layout, and the server can be asked.
+Renewed explained(redis::Client& client, const Lock& lock, const Renewed& renewed, const Until& until) {
+  if (renewed.outcome != RenewOutcome::other_owner) return renewed;
+  const auto found = look_at(client, lock, until);
+  if (!found || found->state != Status::State::other_kind) return renewed;
+  return {RenewOutcome::other_kind, {}, found->other_kind};
+}
+
+// Behind Sentinels, directs the next request to the server that they call the master now, because the connected one may
+// have been replaced without knowing it. Returns why it is unknown which one that is; "" if it is known.
+std::string follow_master(redis::Client& client, const Until& until) {
+  using Standing = redis::Client::Standing;
+  const auto standing = client.standing(until.at_most(rlock::until(until.deadline) / 2));
+  if (!standing) return standing.error().message;
+  switch (*standing) {
+    case Standing::master: return "";
+    case Standing::another: log::debug("the Sentinels name another master now"); return "";
+    case Standing::by_few: return "no more than half of the Sentinels answer";
+    case Standing::another_by_few: return "no more than half of the Sentinels answer, and they name another master";
+  }
+  return "";
+}
+
+Result<Released> release_by(redis::Client& client, const Call& call, const Until& until) {
+  return checked(client, read_release(RLOCK_TRY(send(client, call, Attempts::until_deadline, until))));
+}
+
+// A hold that was not renewed counts first, regardless of what other servers of a cluster answer.
 Result<AllRenewed> all_of(std::span<const Result<Renewed>> each) {
   for (std::size_t i = 0; i < each.size(); ++i) {
     if (each[i] && each[i]->outcome != RenewOutcome::renewed) return AllRenewed{*each[i], i};
@@ -28,6 +108,14 @@ Result<AllRenewed> all_of(std::span<const Result<Renewed>> each) {
   for (const auto& one : each) all.found = std::min(all.found, RLOCK_TRY(one).found);
   return all;
 }
+
+}  // namespace
+
+std::string display(std::span<const Hold> holds) {
+  return joined(holds, ", ", [](const Hold& hold) { return hold.name().display(); });
+}
+
+TimePoint oldest(std::span<const Hold> holds) { return std::ranges::min(holds, {}, &Hold::sent).sent; }
 
 const HolderView* Status::oldest_holder() const {
   const auto before = [](const HolderView& one, const HolderView& other) {
@@ -47,41 +135,15 @@ Result<void> expect_no_eviction(const redis::Client& client) {
                                true});
 }
 
-// After a reply that no script gives, it is unknown what was executed, and whether the next reply belongs to the next
-// request.
-template <class T>
-Result<T> ByScripts::checked(Result<T> read) {
-  if (read || read.error().code != Error::Code::protocol) return read;
-  client_.disconnect();
-  read.error().maybe_executed = true;
-  return read;
-}
-
-// Says which companion key has a value of another type, and what to do about it.
-void ByScripts::explain(const LockName& name, Error& error, const Until& until) {
-  std::vector<std::pair<std::string, std::string_view>> keys;
-  for (const Companion& one : lua::kCompanions) {
-    if (is_key(one) && one.word.starts_with("rlock:")) keys.emplace_back(name.companion(one), one.type);
-  }
-  if (guard_ != Guard::off) keys.emplace_back(lua::kEpoch, "hash");
-  for (const auto& [key, right] : keys) {
-    const auto type = client_.insist({"TYPE", key}, until);
-    if (!type) return;
-    if (type->as_text() == right || type->as_text() == "none") continue;
-    error.message = "the key " + escaped(key) + ", which only rlock uses, is a " + escaped(type->as_text(), 20) +
-                    " that another program has written; delete it: that loses no lock";
-    return;
-  }
-}
-
 // Repeats the call as long as it has more to do than one call may take.
 Result<std::optional<Acquired>> ByScripts::ask(const AcquireRequest& request, TimePoint sent, Attempts attempts,
                                                Guard guard, const Until& until) {
   for (;;) {
     const Call call = acquire_call(client_, request, newcomer_guard(client_, guard, until), until);
     auto reply = send(client_, call, attempts, until);
-    if (!reply && reply.error().code == Error::Code::wrong_kind) explain(request.name, reply.error(), until);
-    auto acquired = RLOCK_TRY(checked(read_acquire(RLOCK_TRY(std::move(reply)), request, sent)));
+    if (!reply && reply.error().code == Error::Code::wrong_kind)
+      explain(client_, guard_, request.name, reply.error(), until);
+    auto acquired = RLOCK_TRY(checked(client_, read_acquire(RLOCK_TRY(std::move(reply)), request, sent)));
     if (acquired || until.over()) return acquired;
   }
 }
@@ -93,28 +155,8 @@ Result<Acquired> ByScripts::acquire(const AcquireRequest& request, TimePoint sen
   return *std::move(acquired);
 }
 
-// Does what a release has left to do, or removes the dead waiter that a renewal has seen, by releases for an owner that
-// does not exist. The release or renewal is done, even if this fails.
-void ByScripts::go_on(const Lock& lock, const Until& until) {
-  const OwnerId nobody = OwnerId::fresh();
-  for (bool more = true; more && !until.over();) {
-    const Call call = release_call(client_, {lock, nobody, nobody.text()}, nobody.text(), {}, until);
-    const auto reply = send(client_, call, Attempts::one, until);
-    const auto released = reply ? checked(read_release(*reply)) : Released{};
-    more = released && released->unfinished;
-  }
-}
-
-// Says what the key contains instead, if it is no longer a lock of that layout, and the server can be asked.
-Renewed ByScripts::explained(const Lock& lock, const Renewed& renewed, const Until& until) {
-  if (renewed.outcome != RenewOutcome::other_owner) return renewed;
-  const auto found = look_at(lock, until);
-  if (!found || found->state != Status::State::other_kind) return renewed;
-  return {RenewOutcome::other_kind, {}, found->other_kind};
-}
-
 Result<Renewed> ByScripts::renewal(const Reply& reply) {
-  auto renewed = checked(read_renewal(reply));
+  auto renewed = checked(client_, read_renewal(reply));
   if (renewed && !renewed->unrecorded.empty() && !std::exchange(warned_, true)) {
     log::warning(escaped(client_.address().display()) + ": the epoch guard cannot record a lease in rlock:epoch (" +
                  escaped(renewed->unrecorded, 200) +
@@ -135,19 +177,16 @@ Result<std::vector<Renewed>> ByScripts::renew_once(std::span<const Hold> holds, 
 
 Result<AllRenewed> ByScripts::renew(std::span<const Hold> holds, milliseconds lease, const Until& until) {
   const TimePoint sent = BootClock::now();
-  if (const std::string unsure = follow_master(until); !unsure.empty()) log::debug(unsure);
+  if (const std::string unsure = follow_master(client_, until); !unsure.empty()) log::debug(unsure);
   std::vector<Result<Renewed>> each;
-  std::vector<bool> untidy;
-  const auto replies = send_all(client_, renew_calls(client_, holds, lease, guard_, until), until);
-  for (std::size_t i = 0; i < holds.size(); ++i) {
-    auto read = replies[i] ? renewal(*replies[i]) : std::unexpected(replies[i].error());
-    untidy.push_back(read && read->untidy);
-    each.push_back(std::move(read));
+  for (const auto& reply : send_all(client_, renew_calls(client_, holds, lease, guard_, until), until)) {
+    each.push_back(reply ? renewal(*reply) : std::unexpected(reply.error()));
   }
   AllRenewed all = RLOCK_TRY(all_of(each));
-  if (all.outcome != RenewOutcome::renewed) return AllRenewed{explained(holds[all.at].lock, all, until), all.at, sent};
+  if (all.outcome != RenewOutcome::renewed)
+    return AllRenewed{explained(client_, holds[all.at].lock, all, until), all.at, sent};
   for (std::size_t i = 0; i < holds.size(); ++i) {
-    if (untidy[i]) go_on(holds[i].lock, until.at_most(kGoOn));
+    if (each[i]->untidy) go_on(client_, holds[i].lock, until.at_most(kGoOn));
   }
   all.sent = sent;
   return all;
@@ -157,36 +196,17 @@ Result<Renewed> ByScripts::renew(const Lock& lock, const OwnerId& owner, millise
   const Hold hold{lock, owner, "", "", 0ms, {}};
   const auto calls = renew_calls(client_, {&hold, 1}, lease, guard_, until);
   const auto renewed = RLOCK_TRY(renewal(RLOCK_TRY(send(client_, calls.front(), Attempts::until_deadline, until))));
-  if (renewed.untidy) go_on(lock, until.at_most(kGoOn));
-  return explained(lock, renewed, until);
-}
-
-// Behind Sentinels, directs the next request to the server that they call the master now, because the connected one may
-// have been replaced without knowing it. Returns why it is unknown which one that is; "" if it is known.
-std::string ByScripts::follow_master(const Until& until) {
-  using Standing = redis::Client::Standing;
-  const auto standing = client_.standing(until.at_most(rlock::until(until.deadline) / 2));
-  if (!standing) return standing.error().message;
-  switch (*standing) {
-    case Standing::master: return "";
-    case Standing::another: log::debug("the Sentinels name another master now"); return "";
-    case Standing::by_few: return "no more than half of the Sentinels answer";
-    case Standing::another_by_few: return "no more than half of the Sentinels answer, and they name another master";
-  }
-  return "";
-}
-
-Result<Released> ByScripts::release_by(const Call& call, const Until& until) {
-  return checked(read_release(RLOCK_TRY(send(client_, call, Attempts::until_deadline, until))));
+  if (renewed.untidy) go_on(client_, lock, until.at_most(kGoOn));
+  return explained(client_, lock, renewed, until);
 }
 
 Result<Released> ByScripts::release(const ReleaseRequest& request, const Until& until) {
-  const std::string unsure = request.lease > 0ms ? follow_master(until) : "";
+  const std::string unsure = request.lease > 0ms ? follow_master(client_, until) : "";
   // How long the server remembers that it was executed: while it can be sent again.
   const auto remember = std::min<milliseconds>(rlock::until(until.deadline) + 1s, 1h);
   const Call call = release_call(client_, request, random_uuid(), remember, until);
-  Released released = RLOCK_TRY(release_by(call, until));
-  if (released.unfinished) go_on(request.lock, until.at_most(kGoOn));
+  Released released = RLOCK_TRY(release_by(client_, call, until));
+  if (released.unfinished) go_on(client_, request.lock, until.at_most(kGoOn));
   if (!unsure.empty()) {
     released.unsure = "it is not known whether the server was still the master at the release: " + unsure +
                       "; if it was not, another job may have had the lock";
@@ -197,8 +217,8 @@ Result<Released> ByScripts::release(const ReleaseRequest& request, const Until& 
 Result<Released> ByScripts::force_unlock(const Lock& lock, const HolderView& shown, const std::string& by,
                                          const Until& until, const HistoryNote* note) {
   const Call call = force_unlock_call(client_, lock, shown, by, note, until);
-  Released released = RLOCK_TRY(release_by(call, until));
-  if (released.unfinished) go_on(lock, until);
+  Released released = RLOCK_TRY(release_by(client_, call, until));
+  if (released.unfinished) go_on(client_, lock, until);
   return released;
 }
 
@@ -218,7 +238,7 @@ Result<bool> ByScripts::raise(std::span<const Hold> holds, const Until& until) {
   const auto replies = send_all(client_, calls, until);
   for (std::size_t i = 0; i < holds.size(); ++i) {
     const Reply reply = RLOCK_TRY(replies[i]);
-    raised = RLOCK_TRY(checked(read_raise(reply, holds[i].lock))) && raised;
+    raised = RLOCK_TRY(checked(client_, read_raise(reply, holds[i].lock))) && raised;
   }
   return raised;
 }
@@ -234,30 +254,10 @@ Result<void> ByScripts::give_back(std::span<const AcquireRequest> requests, cons
   return {};
 }
 
-Result<Status> ByScripts::look_at(const Lock& lock, const Until& until) {
-  const Call call = inspect_call(client_, lock, until);
-  return checked(read_inspection(RLOCK_TRY(send(client_, call, Attempts::until_deadline, until)), lock));
-}
-
-Result<Status> ByScripts::look_at_any(const LockName& name, const Until& until) {
-  // Most are plain locks; for others, the script says what they are.
-  Status status = RLOCK_TRY(look_at({name}, until));
-  if (const auto layout = status.other_kind.layout(); layout && *layout != Layout::plain) {
-    status = RLOCK_TRY(look_at({name, *layout}, until));
-  } else if (status.other_kind.may_be_string_lock()) {
-    // A string without a TTL is a lock only if the caller knows it: Look::as_string.
-    const OtherKind instead = status.other_kind;
-    Status string = RLOCK_TRY(look_at({name, Layout::string}, until));
-    const HolderView* holder = string.holder();
-    if (holder && (!holder->by_set || holder->expires_in)) status = std::move(string);
-    status.other_kind = instead;
-  }
-  return status;
-}
-
 Result<Status> ByScripts::inspect(const LockName& name, const Until& until, Look look) {
-  auto status = look.as_string ? look_at({name, Layout::string}, until) : look_at_any(name, until);
-  if (look.as_string && status && status->state == Status::State::other_kind) status = look_at_any(name, until);
+  auto status = look.as_string ? look_at(client_, {name, Layout::string}, until) : look_at_any(client_, name, until);
+  if (look.as_string && status && status->state == Status::State::other_kind)
+    status = look_at_any(client_, name, until);
   if (status) status->asked = client_.address().display();
   return status;
 }
@@ -268,9 +268,38 @@ std::vector<Result<Status>> ByScripts::inspect_plain(std::span<const LockName> n
   std::vector<Result<Status>> all;
   const auto replies = send_all(client_, calls, until);
   for (std::size_t i = 0; i < names.size(); ++i) {
-    all.push_back(replies[i] ? checked(read_inspection(*replies[i], {names[i]})) : std::unexpected(replies[i].error()));
+    all.push_back(replies[i] ? checked(client_, read_inspection(*replies[i], {names[i]}))
+                             : std::unexpected(replies[i].error()));
   }
   return all;
+}
+
+bool lasted(const Hold& hold, const Released& released, TimePoint ends_at, TimePoint answered) {
+  switch (released.outcome) {
+    case ReleaseOutcome::released:
+    case ReleaseOutcome::kept: return true;
+    case ReleaseOutcome::free: return answered >= ends_at && !hold.token.empty() && released.token == hold.token;
+    case ReleaseOutcome::other_owner:
+    case ReleaseOutcome::other_kind:
+    case ReleaseOutcome::changed: break;
+  }
+  return false;
+}
+
+void warn_of_trouble(const std::string& which, const Released& released) {
+  if (!released.unwritten.empty())
+    log::warning(which + "the history could not be written: " + escaped(released.unwritten, 200));
+  if (!released.fault.empty()) log::warning(which + "waiters could not be told: " + escaped(released.fault, 200));
+}
+
+std::optional<Asked> asked_to_stop(const redis::Message& message, std::span<const Hold> holds) {
+  const auto end = message.text.find('\n');
+  for (std::size_t i = 0; i < holds.size(); ++i) {
+    if (message.channel != holds[i].name().control_channel()) continue;
+    if (message.text.substr(0, end) != holds[i].owner.text()) continue;
+    return Asked{i, end == std::string::npos ? "someone" : escaped(message.text.substr(end + 1), 200)};
+  }
+  return {};
 }
 
 }  // namespace rlock::lock

@@ -114,17 +114,8 @@ class ByScripts final : public Verbs {
  private:
   Result<std::optional<Acquired>> ask(const AcquireRequest& request, TimePoint sent, Attempts attempts, Guard guard,
                                       const Until& until);
-  Result<Status> look_at(const Lock& lock, const Until& until);
-  Result<Status> look_at_any(const LockName& name, const Until& until);
-  void explain(const LockName& name, Error& error, const Until& until);
   // Warns once of a lease that is not recorded.
   Result<Renewed> renewal(const redis::Reply& reply);
-  Renewed explained(const Lock& lock, const Renewed& renewed, const Until& until);
-  void go_on(const Lock& lock, const Until& until);
-  Result<Released> release_by(const Call& call, const Until& until);
-  std::string follow_master(const Until& until);
-  template <class T>
-  Result<T> checked(Result<T> read);
 
   redis::Client& client_;
   Guard guard_;
@@ -135,8 +126,24 @@ class ByScripts final : public Verbs {
 // (Servers::refuse_eviction).
 Result<void> expect_no_eviction(const redis::Client& client);
 
-// Combines the renewals of several holds. A hold that was not renewed counts first, regardless of what other servers of
-// a cluster answer. Otherwise, errors: the first one.
-Result<AllRenewed> all_of(std::span<const Result<Renewed>> each);
+// What the replies of a server mean for a hold.
+
+// Whether `hold` lasted as long as anything ran under it, judging by the reply to its release, which came at
+// `answered`. The lease could end at `ends_at` at the earliest (LeaseTiming::ends_at): if it is gone before, someone
+// deleted it, or the server has lost its data. A lease that has run out later is not a loss if nobody was granted the
+// lock since, as the fencing token shows, and nobody holds it. (A program without tokens that has taken and released
+// the lock in between goes unnoticed.) REQUIRES: nothing ran any longer at `ends_at`.
+bool lasted(const Hold& hold, const Released& released, TimePoint ends_at, TimePoint answered);
+
+// Warns if the waiters could not be told, or the history not be written. `which`: what the warnings begin with.
+void warn_of_trouble(const std::string& which, const Released& released);
+
+struct Asked {
+  std::size_t which = 0;  // the index of the hold
+  std::string by;         // who asks, for people, escaped and cut
+};
+
+// Which hold a message on their control channels asks to stop. None: it is for another owner or channel.
+std::optional<Asked> asked_to_stop(const redis::Message& message, std::span<const Hold> holds);
 
 }  // namespace rlock::lock

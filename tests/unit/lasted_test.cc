@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include <gtest/gtest.h>
 
-#include "lock/holds.h"
+#include "verbs/verbs.h"
 
 namespace rlock::lock {
 namespace {
