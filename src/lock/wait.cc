@@ -7,7 +7,7 @@ namespace rlock::lock {
 namespace {
 
 using Action = WaiterAction;
-using Event = WaiterEvent;
+using Actions = WaiterLife::Actions;
 
 class Waiter {
  public:
@@ -71,22 +71,21 @@ class Waiter {
   }
 
   Result<Acquired> wait() {
-    Event event{.kind = Event::Kind::begin};
-    for (;;) {
-      const auto actions = life_.on(event, BootClock::now());
-      std::optional<Event> next;
+    for (Actions actions = life_.begin(BootClock::now());;) {
+      std::optional<Actions> next;
       for (const Action& action : actions) {
         if (action.kind == Action::Kind::end) return std::move(answer_);
         next = RLOCK_TRY(perform(action));
         if (answer_ && !as<Held>(answer_)) return std::move(answer_);
         if (next) break;
       }
-      event = *std::move(next);
+      actions = *std::move(next);
     }
   }
 
-  // The resulting event; none: go on with the next action. Errors: the wait is over. Has a case for each action.
-  Result<std::optional<Event>> perform(const Action& action) {
+  // The actions that follow from its result; none: go on with the next one. Errors: the wait is over. Has a case for
+  // each action.
+  Result<std::optional<Actions>> perform(const Action& action) {
     switch (action.kind) {
       case Action::Kind::listen: return listen();
       case Action::Kind::hear: return hear(subscriber_->also(action.channel, policy_.next()));
@@ -99,7 +98,7 @@ class Waiter {
       case Action::Kind::tell:
         RLOCK_TRY(on_held_(*as<Held>(answer_)));
         looked_ = true;
-        return Event{.kind = Event::Kind::told};
+        return life_.told(BootClock::now());
       case Action::Kind::tell_unreachable: warn_unreachable(answer_.error(), action.until); break;
       case Action::Kind::tell_moved:
         log::warning(answer_.error().message + "; waiting there");
@@ -121,7 +120,7 @@ class Waiter {
     policy_.at_front(request_.granted(request_.owner, "", {}), [this] { subscriber_.reset(); });
   }
 
-  Result<std::optional<Event>> listen() {
+  Result<std::optional<Actions>> listen() {
     auto opened = redis::Subscriber::open(client_.address(),
                                           request_.name.grant_channel_prefix() + request_.owner.text(), policy_.next());
     for (const std::string& channel : policy_.other_channels) {
@@ -131,53 +130,53 @@ class Waiter {
     }
     if (opened) {
       subscriber_.emplace(std::move(*opened));
-      return Event{.kind = Event::Kind::listens};
+      return life_.listens();
     }
     if (opened.error().code == Error::Code::interrupted) return std::unexpected(std::move(opened).error());
-    if (opened.error().code != Error::Code::denied) return Event{.kind = Event::Kind::silent};
+    if (opened.error().code != Error::Code::denied) return life_.silent();
     log::warning(opened.error().message + "; not in the queue, but asking for the lock every 5s");
-    return Event{.kind = Event::Kind::refused};
+    return life_.refused();
   }
 
   // After listening or no longer listening on one more channel.
-  Result<std::optional<Event>> hear(Result<void> asked) {
+  Result<std::optional<Actions>> hear(Result<void> asked) {
     if (asked) return std::nullopt;
     return lost(std::move(asked).error());
   }
 
-  Result<std::optional<Event>> lost(Error error) {
+  Result<std::optional<Actions>> lost(Error error) {
     if (error.code == Error::Code::interrupted) return std::unexpected(std::move(error));
     log::debug(error.message + "; listening again");
     subscriber_.reset();
-    return Event{.kind = Event::Kind::lost};
+    return life_.lost(BootClock::now());
   }
 
-  Result<std::optional<Event>> ask_for_life() {
+  Result<std::optional<Actions>> ask_for_life() {
     request_.queueing = life_.place();
     queued_ = queued_ || request_.queueing;
     answer_ = ask();
-    if (std::exchange(moved_, false)) return Event{.kind = Event::Kind::moved};
-    if (!answer_) return Event{.kind = Event::Kind::failed, .code = answer_.error().code};
+    if (std::exchange(moved_, false)) return life_.moved(BootClock::now());
+    if (!answer_) return life_.failed(answer_.error().code, BootClock::now());
     if (std::exchange(unreachable_, false)) log::warning(request_.name.display() + ": the server answers again");
     const Held* held = as<Held>(answer_);
     if (held && life_.never_free(*held)) answer_ = Immortal{*held->holder};
     if (!as<Held>(answer_)) return std::nullopt;
     const std::string by = client_.server();
     const bool strayed = subscriber_ && !by.empty() && subscriber_->server() != by;
-    return Event{.kind = Event::Kind::held, .found = *held, .strayed = strayed};
+    return life_.held(*held, strayed, BootClock::now());
   }
 
-  Result<std::optional<Event>> wait_for_news(const Until& until) {
+  Result<std::optional<Actions>> wait_for_news(const Until& until) {
     do {
       const bool more_to_do = looked_ && policy_.meanwhile;
       const Until soon = until.at_most(more_to_do ? RLOCK_TRY(policy_.meanwhile()) : TimePoint::max());
       if (auto news = RLOCK_TRY(hear_until(soon))) return news;
     } while (!until.over());
-    return Event{.kind = Event::Kind::time};
+    return life_.time(BootClock::now());
   }
 
   // None: there was no message.
-  Result<std::optional<Event>> hear_until(const Until& until) {
+  Result<std::optional<Actions>> hear_until(const Until& until) {
     if (!subscriber_) {
       if (wait_for(-1, 0, until) == WaitEnd::interrupted) return interrupted();
       return std::nullopt;
@@ -190,12 +189,12 @@ class Waiter {
     }
     if (!message || !*message) return std::nullopt;
     message_ = **std::move(message);
-    return Event{.kind = Event::Kind::message, .text = message_.text};
+    return life_.message(message_.text, BootClock::now());
   }
 
-  Result<std::optional<Event>> poll() {
+  Result<std::optional<Actions>> poll() {
     const auto reply = client_.call({"PTTL", request_.name.text()}, policy_.next());
-    return Event{.kind = Event::Kind::polled, .ttl = reply ? reply->as_number() : std::nullopt};
+    return life_.polled(reply ? reply->as_number() : std::nullopt, BootClock::now());
   }
 
   // Once for each outage, so that the user does not take this for a wait for the holder.

@@ -36,23 +36,9 @@ bool WaiterLife::never_free(const Held& found) const {
   return !plan_.limited && !found.expires_in && found.holder && found.holder->by_set;
 }
 
-WaiterLife::Actions WaiterLife::on(const WaiterEvent& event, TimePoint now) {
-  using Event = WaiterEvent::Kind;
-  switch (event.kind) {
-    case Event::begin: last_contact_ = now; return look();
-    case Event::listens: listening_ = true; return {{Kind::ask}};
-    case Event::refused: refused_ = true; [[fallthrough]];
-    case Event::silent: return {{Kind::ask}};
-    case Event::lost: stop_listening(); return {wait_until(now + kAfterLoss + plan_.random(kAfterLoss))};
-    case Event::held: return held(event, now);
-    case Event::told: return told(now);
-    case Event::failed: return failed(event.code, now);
-    case Event::moved: return moved(now);
-    case Event::message: return message(event, now);
-    case Event::time: return time(now);
-    case Event::polled: return polled(event.ttl, now);
-  }
-  return {{Kind::end}};
+WaiterLife::Actions WaiterLife::begin(TimePoint now) {
+  last_contact_ = now;
+  return look();
 }
 
 // Listens before it asks, so that it does not miss a message in between.
@@ -73,9 +59,26 @@ void WaiterLife::stop_listening() {
   other_channel_.clear();
 }
 
-WaiterLife::Actions WaiterLife::held(const WaiterEvent& event, TimePoint now) {
-  found_ = event.found;
-  strayed_ = event.strayed;
+WaiterLife::Actions WaiterLife::listens() {
+  listening_ = true;
+  return {{Kind::ask}};
+}
+
+WaiterLife::Actions WaiterLife::silent() const { return {{Kind::ask}}; }
+
+WaiterLife::Actions WaiterLife::refused() {
+  refused_ = true;
+  return {{Kind::ask}};
+}
+
+WaiterLife::Actions WaiterLife::lost(TimePoint now) {
+  stop_listening();
+  return {wait_until(now + kAfterLoss + plan_.random(kAfterLoss))};
+}
+
+WaiterLife::Actions WaiterLife::held(const Held& found, bool strayed, TimePoint now) {
+  found_ = found;
+  strayed_ = strayed;
   last_contact_ = now;
   if (!found_.place.empty()) plan_.queueing.place = found_.place;
   return {{Kind::tell}};
@@ -139,8 +142,7 @@ WaiterLife::Actions WaiterLife::hear_less() {
 }
 
 // Has a branch for each message of lua/08_queue.lua and of other programs.
-WaiterLife::Actions WaiterLife::message(const WaiterEvent& event, TimePoint now) {
-  const std::string& text = event.text;
+WaiterLife::Actions WaiterLife::message(const std::string& text, TimePoint now) {
   // Ask, because only the server's reply proves it. We stop listening after the wait, before the command starts,
   // because its release would take us for a foreign listener. Not earlier: that would delay the reply.
   if (text == "granted") return {{Kind::ask}};

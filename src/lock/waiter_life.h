@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The life of a waiter for a lock of one server, as a pure state machine: an event goes in with its time, and actions
-// come out. lock/wait.cc performs them, and turns their results into events.
+// The life of a waiter for a lock of one server, as a pure state machine: it is told what has happened and when, and
+// returns actions. lock/wait.cc performs them, and tells it their results.
 #pragma once
 
 #include "verbs/answers.h"
@@ -19,29 +19,6 @@ struct WaiterPlan {
   QueueRequest queueing;
   std::string releases;                              // the channel on which other programs publish their releases
   std::function<milliseconds(milliseconds)> random;  // from 0 to below that
-};
-
-struct WaiterEvent {
-  enum class Kind {
-    begin,
-    listens,  // on its own channel
-    silent,   // it could not listen this time
-    refused,  // the user may not listen
-    lost,     // it no longer listens
-    held,     // found, strayed: the server's answer
-    told,     // on_held has been called
-    failed,   // code: of the error in place of an answer
-    moved,    // the server that has granted it is no longer the master
-    message,  // text
-    time,     // the wait that was the last action is over
-    polled,   // ttl: the answer; none: there was none
-  };
-  Kind kind{};
-  Held found{};
-  bool strayed = false;  // the server that answered is not the one that we listen to, as after a failover
-  Error::Code code{};
-  std::string text{};
-  std::optional<long long> ttl{};
 };
 
 struct WaiterAction {
@@ -67,12 +44,26 @@ struct WaiterAction {
 
 class WaiterLife {
  public:
-  // An action may result in an event, which cancels the actions after it. The last one always does.
   using Actions = std::vector<WaiterAction>;
 
   explicit WaiterLife(WaiterPlan plan) : plan_(std::move(plan)) {}
 
-  Actions on(const WaiterEvent& event, TimePoint now);
+  // What has happened. An action may result in a call of one of these, whose actions replace those after it. The last
+  // action always does.
+  Actions begin(TimePoint now);
+  Actions listens();            // on its own channel
+  Actions silent() const;       // it could not listen this time
+  Actions refused();            // the user may not listen
+  Actions lost(TimePoint now);  // it no longer listens
+  // The server's answer. `strayed`: that is not the server that we listen to, as after a failover.
+  Actions held(const Held& found, bool strayed, TimePoint now);
+  Actions told(TimePoint now);                      // on_held has been called
+  Actions failed(Error::Code code, TimePoint now);  // the code of the error in place of an answer
+  Actions moved(TimePoint now);                     // the server that has granted it is no longer the master
+  Actions message(const std::string& text, TimePoint now);
+  Actions time(TimePoint now);  // the wait that was the last action is over
+  // `ttl`: the answer; none: there was none.
+  Actions polled(const std::optional<long long>& ttl, TimePoint now);
 
   // How to wait in the queue; none: a waiter that cannot be told that it is its turn must not join the queue.
   std::optional<QueueRequest> place() const { return listening_ ? std::optional(plan_.queueing) : std::nullopt; }
@@ -86,14 +77,7 @@ class WaiterLife {
   Actions look() const;
   WaiterAction wait_on() const;
   WaiterAction wait_until(TimePoint then);
-  Actions held(const WaiterEvent& event, TimePoint now);
-  Actions told(TimePoint now);
-  Actions failed(Error::Code code, TimePoint now);
-  Actions moved(TimePoint now);
-  Actions message(const WaiterEvent& event, TimePoint now);
   Actions first_behind_new_holder(std::string_view ttl, TimePoint now);
-  Actions time(TimePoint now);
-  Actions polled(const std::optional<long long>& ttl, TimePoint now);
   void stop_listening();
   void hear_releases(Actions& actions);
   // What the first waiter has to listen to besides.

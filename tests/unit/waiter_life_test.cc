@@ -3,13 +3,10 @@
 
 #include <gtest/gtest.h>
 
-#include <climits>
 #include <string>
 
 namespace rlock::lock {
 namespace {
-
-using Event = WaiterEvent::Kind;
 
 constexpr const char* kWaiterActions[] = {
     "listen",     "hear",  "unhear",  "disconnect", "ask",  "tell", "tell_unreachable",
@@ -20,32 +17,30 @@ class Waiting {
  public:
   explicit Waiting(std::optional<milliseconds> limit = {}) : life_(plan(limit)) {}
 
-  // "listen", "hear releases,ask", "prepare,wait 5000": the actions, and until when a wait lasts.
-  std::string on(WaiterEvent event) {
-    std::string all;
-    for (const WaiterAction& action : life_.on(event, now)) {
-      all += (all.empty() ? "" : ",") + std::string(kWaiterActions[static_cast<int>(action.kind)]);
-      if (!action.channel.empty()) all += " " + action.channel;
-      if (action.until != TimePoint{}) all += " " + std::to_string((action.until - kBegin) / 1ms);
-    }
-    return all;
-  }
-  std::string on(Event kind) { return on(WaiterEvent{.kind = kind}); }
-  std::string says(std::string text) { return on({.kind = Event::message, .text = std::move(text)}); }
-  std::string failed(Error::Code code) { return on({.kind = Event::failed, .code = code}); }
-  std::string polled(std::optional<long long> ttl) { return on({.kind = Event::polled, .ttl = ttl}); }
+  // What has happened, and the actions that follow, and until when a wait lasts: "listen", "hear releases,ask",
+  // "prepare,wait 5000".
+  std::string begin() { return words(life_.begin(now)); }
+  std::string listens() { return words(life_.listens()); }
+  std::string silent() { return words(life_.silent()); }
+  std::string refused() { return words(life_.refused()); }
+  std::string lost() { return words(life_.lost(now)); }
+  std::string moved() { return words(life_.moved(now)); }
+  std::string time() { return words(life_.time(now)); }
+  std::string says(const std::string& text) { return words(life_.message(text, now)); }
+  std::string failed(Error::Code code) { return words(life_.failed(code, now)); }
+  std::string polled(std::optional<long long> ttl) { return words(life_.polled(ttl, now)); }
   // It is held, and on_held has been called.
   std::string held(std::optional<long long> ahead, std::optional<milliseconds> expires_in, bool strayed = false) {
-    return told({.kind = Event::held, .found = {.expires_in = expires_in, .ahead = ahead}, .strayed = strayed});
+    return told({.expires_in = expires_in, .ahead = ahead}, strayed);
   }
   std::string held_by_set(std::optional<milliseconds> expires_in, const std::string& owner = "") {
     HolderView holder{.owner = owner, .by_set = true};
-    return told({.kind = Event::held, .found = {.expires_in = expires_in, .ahead = 0, .holder = holder}});
+    return told({.expires_in = expires_in, .ahead = 0, .holder = holder});
   }
   // Listens, asks, and is the first one.
   void come_to_the_front() {
-    on(Event::begin);
-    on(Event::listens);
+    begin();
+    listens();
     held(0, 1h);
   }
 
@@ -63,50 +58,71 @@ class Waiting {
             .releases = "releases",
             .random = [](milliseconds) { return 0ms; }};
   }
-  std::string told(const WaiterEvent& event) {
-    EXPECT_EQ(on(event), "tell");
-    return on(Event::told);
+  static std::string words(const WaiterLife::Actions& actions) {
+    std::string all;
+    for (const WaiterAction& action : actions) {
+      all += (all.empty() ? "" : ",") + std::string(kWaiterActions[static_cast<int>(action.kind)]);
+      if (!action.channel.empty()) all += " " + action.channel;
+      if (action.until != TimePoint{}) all += " " + std::to_string((action.until - kBegin) / 1ms);
+    }
+    return all;
+  }
+  std::string told(const Held& found, bool strayed = false) {
+    EXPECT_EQ(words(life_.held(found, strayed, now)), "tell");
+    return words(life_.told(now));
   }
 
   WaiterLife life_;
 };
 
-TEST(WaiterLife, ListensBeforeItAsksAndAsksEveryFiveSecondsIfItMayNot) {
+TEST(WaiterLife, ListensBeforeItAsksAndJoinsTheQueue) {
   Waiting one;
-  EXPECT_EQ(one.on(Event::begin), "listen");
+  EXPECT_EQ(one.begin(), "listen");
   EXPECT_FALSE(one.life().place());
-  EXPECT_EQ(one.on(Event::listens), "ask");
+  EXPECT_EQ(one.listens(), "ask");
   EXPECT_TRUE(one.life().place());
-  one = Waiting();
-  one.on(Event::begin);
-  EXPECT_EQ(one.on(Event::refused), "ask");
-  EXPECT_FALSE(one.life().place());
-  EXPECT_EQ(one.held({}, 1h), "wait 5000");
-  EXPECT_EQ(one.on(Event::time), "ask");
-  one = Waiting();
-  one.on(Event::begin);
-  EXPECT_EQ(one.on(Event::silent), "ask");
-  EXPECT_EQ(one.held({}, 1h), "wait 500");
-  EXPECT_EQ(one.on(Event::time), "listen");
 }
 
-TEST(WaiterLife, TheFirstListensForReleasesAndLooksAgainForWhatItMissed) {
+TEST(WaiterLife, AUserWhoMayNotListenAsksEveryFiveSeconds) {
+  Waiting one;
+  one.begin();
+  EXPECT_EQ(one.refused(), "ask");
+  EXPECT_FALSE(one.life().place());
+  EXPECT_EQ(one.held({}, 1h), "wait 5000");
+  EXPECT_EQ(one.time(), "ask");
+}
+
+TEST(WaiterLife, AServerThatCannotBeListenedToIsTriedAgainSoon) {
+  Waiting one;
+  one.begin();
+  EXPECT_EQ(one.silent(), "ask");
+  EXPECT_EQ(one.held({}, 1h), "wait 500");
+  EXPECT_EQ(one.time(), "listen");
+}
+
+TEST(WaiterLife, OneThatIsNoLongerTheFirstStopsListeningForReleases) {
   Waiting one;
   one.come_to_the_front();
   one.held(0, 1h);
   EXPECT_EQ(one.says("behind"), "offer,ask");
   EXPECT_EQ(one.held(1, 1h), "unhear releases,wait 5000");
   EXPECT_EQ(one.held(0, 1h), "hear releases,ask");
-  one = Waiting();
-  one.on(Event::begin);
-  one.on(Event::listens);
+}
+
+TEST(WaiterLife, TheFirstListensForReleasesAndLooksAgainForWhatItMissed) {
+  Waiting one;
+  one.begin();
+  one.listens();
   EXPECT_EQ(one.held(0, 2s), "hear releases,ask");
   EXPECT_EQ(one.held(0, 2s), "prepare,wait 2001");
-  EXPECT_EQ(one.on(Event::time), "ask");
+  EXPECT_EQ(one.time(), "ask");
   EXPECT_EQ(one.held(0, 1h), "prepare,wait 5000");  // never later
-  one = Waiting();
-  one.on(Event::begin);
-  one.on(Event::listens);
+}
+
+TEST(WaiterLife, TheOthersLookLessOften) {
+  Waiting one;
+  one.begin();
+  one.listens();
   EXPECT_EQ(one.held(1, 1h), "wait 5000");
   EXPECT_EQ(one.held(2, 1h), "wait 15000");
   EXPECT_EQ(one.held(9, 1h), "wait 35000");
@@ -114,66 +130,75 @@ TEST(WaiterLife, TheFirstListensForReleasesAndLooksAgainForWhatItMissed) {
   EXPECT_EQ(one.held(1LL << 53, 1h), "wait 35000");
 }
 
-TEST(WaiterLife, AGrantMessageIsProvenByTheServerAndAnOpenReleaseIsLeftToOthersForAMoment) {
+TEST(WaiterLife, AGrantMessageIsProvenByTheServer) {
   Waiting one;
   one.come_to_the_front();
   EXPECT_EQ(one.says("granted"), "ask");
-  one = Waiting();
+}
+
+TEST(WaiterLife, AnOpenReleaseIsLeftToOthersForAMoment) {
+  Waiting one;
   one.come_to_the_front();
   one.held(0, 1h);
   EXPECT_EQ(one.says("free"), "wait 100");
   EXPECT_EQ(one.says("0"), "wait 100");  // the same release
   one.now += 100ms;
-  EXPECT_EQ(one.on(Event::time), "ask");
+  EXPECT_EQ(one.time(), "ask");
   EXPECT_EQ(one.held(0, 1h), "prepare,wait 5100");
   EXPECT_EQ(one.says("0"), "offer,ask");  // another one
 }
 
-TEST(WaiterLife, ANewFirstWaiterHasMissedNothingIfTheLockHasJustChangedHandsOtherwiseItLooks) {
+TEST(WaiterLife, ANewFirstWaiterHasMissedNothingIfTheLockHasJustChangedHands) {
   Waiting one;
-  one.on(Event::begin);
-  one.on(Event::listens);
+  one.begin();
+  one.listens();
   one.held(3, 1h);
   EXPECT_EQ(one.says("first 2000"), "offer,prepare,hear releases,wait 2001");
   EXPECT_EQ(one.says("first 1000"), "offer,prepare,wait 1001");
-  one = Waiting();
-  one.on(Event::begin);
-  one.on(Event::listens);
+}
+
+TEST(WaiterLife, OtherwiseANewFirstWaiterLooks) {
+  Waiting one;
+  one.begin();
+  one.listens();
   one.held(3, 1h);
   EXPECT_EQ(one.says("front"), "offer,hear releases,ask");
 }
 
-TEST(WaiterLife, AnotherProgramsStringIsPolledMoreAndMoreSlowlyButPollsAreNotLooks) {
+TEST(WaiterLife, OnAnotherProgramsChannelOnlyOneTextCounts) {
+  Waiting one({}, "others");
+  one.begin();
+  one.listens();
+  EXPECT_EQ(one.held(0, 1h), "hear releases,hear others,ask");
+  EXPECT_EQ(one.held(0, 1h), "prepare,wait 5000");
+  EXPECT_EQ(one.says("of another lock", "others"), "wait 5000");
+  EXPECT_EQ(one.says("free"), "wait 100");
+  EXPECT_EQ(one.says("of this lock", "others"), "wait 100");  // our own release
+  EXPECT_EQ(one.time(), "ask");
+  one.held(0, 1h);
+  EXPECT_EQ(one.says("of this lock", "others"), "offer,ask");
+}
+
+TEST(WaiterLife, AnotherProgramsStringIsPolledMoreAndMoreSlowly) {
   Waiting one;
   one.come_to_the_front();
   EXPECT_EQ(one.held_by_set(1h, "value"), "prepare,wait 5");
   for (const int pause : {10, 20, 40, 80, 160, 200, 200}) {
-    EXPECT_EQ(one.on(Event::time), "poll");
+    EXPECT_EQ(one.time(), "poll");
     EXPECT_EQ(one.polled(3600000), "wait " + std::to_string(pause));
   }
   EXPECT_EQ(one.polled(20), "wait 21");  // never later than at its end
   EXPECT_EQ(one.polled(-2), "ask");      // deleted
-  one = Waiting();
+}
+
+TEST(WaiterLife, PollsAreNotLooks) {
+  Waiting one;
   one.come_to_the_front();
   one.held_by_set(1h);
   one.now += 5s;
-  EXPECT_EQ(one.on(Event::time), "ask") << "says that it lives";
+  EXPECT_EQ(one.time(), "ask") << "says that it lives";
   EXPECT_EQ(one.held_by_set(1h), "prepare,wait 5005");
   EXPECT_EQ(one.polled({}), "ask") << "the server did not say";
-}
-
-TEST(WaiterLife, NoNumberOfAServerOverflows) {
-  constexpr long long kNumbers[] = {LLONG_MIN, LLONG_MIN + 1, -(1LL << 53),  -1,       0, 1,
-                                    5000,      1LL << 53,     LLONG_MAX - 1, LLONG_MAX};
-  for (const long long ahead : kNumbers) {
-    for (const long long left : kNumbers) {
-      Waiting one;
-      one.come_to_the_front();
-      EXPECT_NE(one.held(ahead, milliseconds(left)), "");
-      EXPECT_NE(one.held_by_set(milliseconds(left)), "");
-      EXPECT_NE(one.polled(left), "");
-    }
-  }
 }
 
 TEST(WaiterLife, AStringWithoutATtlIsNotWaitedForWithoutALimit) {
@@ -182,45 +207,57 @@ TEST(WaiterLife, AStringWithoutATtlIsNotWaitedForWithoutALimit) {
   EXPECT_FALSE(Waiting(1h).life().never_free(found));
 }
 
-TEST(WaiterLife, WaitsForAnUnreachableServerAsLongAsALeaseOrItsLimit) {
+TEST(WaiterLife, WaitsForAnUnreachableServerAsLongAsALease) {
   Waiting one;
   one.come_to_the_front();
   EXPECT_EQ(one.failed(Error::Code::unavailable), "tell_unreachable 30000,wait 1000");
   one.now += 31s;
   EXPECT_EQ(one.failed(Error::Code::unavailable), "end");
-  one = Waiting(100s);
+}
+
+TEST(WaiterLife, ALimitAlsoAppliesToAnUnreachableServer) {
+  Waiting one(100s);
   one.come_to_the_front();
   one.now += 50s;
   EXPECT_EQ(one.failed(Error::Code::unavailable), "tell_unreachable 100000,wait 51000");
   EXPECT_EQ(one.failed(Error::Code::denied), "end");
   one.now += 50s;
   EXPECT_EQ(one.failed(Error::Code::unavailable), "end");
-  one = Waiting(3s);
+}
+
+TEST(WaiterLife, NeverWaitsBeyondTheEnd) {
+  Waiting one(3s);
   one.come_to_the_front();
   EXPECT_EQ(one.held(0, 1h), "prepare,wait 3000");
   one.now += 3s;
-  EXPECT_EQ(one.on(Event::time), "ask");
+  EXPECT_EQ(one.time(), "ask");
   EXPECT_EQ(one.held(0, 1h), "end");
 }
 
-TEST(WaiterLife, ListensAgainAfterALossAndWhereAnotherServerAnswers) {
+TEST(WaiterLife, ListensAgainAfterALossButNotAtOnce) {
   Waiting one;
   one.come_to_the_front();
-  EXPECT_EQ(one.on(Event::lost), "wait 100");
+  EXPECT_EQ(one.lost(), "wait 100");
   EXPECT_FALSE(one.life().place());
-  EXPECT_EQ(one.on(Event::time), "listen");
-  one.on(Event::listens);
+  EXPECT_EQ(one.time(), "listen");
+  one.listens();
   EXPECT_EQ(one.held(0, 1h), "hear releases,ask");
-  one = Waiting();
+}
+
+TEST(WaiterLife, DropsBothConnectionsIfAnotherServerAnswers) {
+  Waiting one;
   one.come_to_the_front();
   EXPECT_EQ(one.held(0, 1h, true), "disconnect,wait 500");
-  EXPECT_EQ(one.on(Event::time), "listen");
-  one = Waiting(1h);
+  EXPECT_EQ(one.time(), "listen");
+}
+
+TEST(WaiterLife, IgnoresAGrantFromAFormerMaster) {
+  Waiting one(1h);
   one.come_to_the_front();
-  EXPECT_EQ(one.on(Event::moved), "tell_moved,wait 500");
-  EXPECT_EQ(one.on(Event::time), "listen");
+  EXPECT_EQ(one.moved(), "tell_moved,wait 500");
+  EXPECT_EQ(one.time(), "listen");
   one.now += 1h;
-  EXPECT_EQ(one.on(Event::moved), "end");
+  EXPECT_EQ(one.moved(), "end");
 }
 
 }  // namespace
