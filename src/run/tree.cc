@@ -67,9 +67,11 @@ std::string read_file(int folder, const std::string& path, std::size_t most = st
   return text;
 }
 
-// All processes of the host, by parent.
-std::map<pid_t, std::vector<pid_t>> look_at_all(const Alive& alive) {
-  std::map<pid_t, std::vector<pid_t>> children;
+using ByParent = std::map<pid_t, std::vector<pid_t>>;
+
+// All processes of the host.
+ByParent look_at_all(const Alive& alive) {
+  ByParent children;
   each_number_in(open_folder(AT_FDCWD, "/proc").get(), [&](pid_t pid) {
     alive();
     if (Process process; read_stat(pid, process)) children[process.parent].push_back(pid);
@@ -126,22 +128,21 @@ template <class Visit>
 void walk(const std::set<pid_t>& spared, const Alive& alive, Visit visit) {
   alive();
   if (!processes_visible()) return;
-  const bool listed = kernel_lists_children();
-  std::map<pid_t, std::vector<pid_t>> all;
-  if (!listed) all = look_at_all(alive);
+  std::optional<ByParent> all;  // only without the kernel's lists
+  if (!kernel_lists_children()) all = look_at_all(alive);
   // Each process only once, because pids that are used again meanwhile could form a circle.
   std::vector<pid_t> found = {getpid()};
   std::set<pid_t> known = {getpid()};
   for (std::size_t i = 0; i < found.size();) {
     bool again = false;
-    const auto children = listed ? listed_children(found[i], known) : all[found[i]];
+    const auto children = all ? (*all)[found[i]] : listed_children(found[i], known);
     for (const pid_t child : children) {
       if (!known.insert(child).second || is_spared(child, spared)) continue;
       found.push_back(child);
       alive();
       const Next next = visit(child);
       if (next == Next::stop) return;
-      again = again || next == Next::again;
+      again |= next == Next::again;
     }
     if (i > 0 || !again) ++i;
   }

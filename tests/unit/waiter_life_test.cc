@@ -165,20 +165,6 @@ TEST(WaiterLife, OtherwiseANewFirstWaiterLooks) {
   EXPECT_EQ(one.says("front"), "offer,hear releases,ask");
 }
 
-TEST(WaiterLife, OnAnotherProgramsChannelOnlyOneTextCounts) {
-  Waiting one({}, "others");
-  one.begin();
-  one.listens();
-  EXPECT_EQ(one.held(0, 1h), "hear releases,hear others,ask");
-  EXPECT_EQ(one.held(0, 1h), "prepare,wait 5000");
-  EXPECT_EQ(one.says("of another lock", "others"), "wait 5000");
-  EXPECT_EQ(one.says("free"), "wait 100");
-  EXPECT_EQ(one.says("of this lock", "others"), "wait 100");  // our own release
-  EXPECT_EQ(one.time(), "ask");
-  one.held(0, 1h);
-  EXPECT_EQ(one.says("of this lock", "others"), "offer,ask");
-}
-
 TEST(WaiterLife, AnotherProgramsStringIsPolledMoreAndMoreSlowly) {
   Waiting one;
   one.come_to_the_front();
