@@ -108,6 +108,11 @@ std::vector<pid_t> listed_children(pid_t pid, const std::set<pid_t>& known) {
   return children;
 }
 
+// `all`: only if the kernel has no such lists.
+std::vector<pid_t> children_of(pid_t pid, const std::set<pid_t>& known, std::optional<ByParent>& all) {
+  return all ? (*all)[pid] : listed_children(pid, known);
+}
+
 // A private server serves others as well, so it belongs to no tree. One in a PID namespace below ours ends with that.
 // Without the kernel's lists, only_spared_left() could not tell when the rest has ended.
 bool is_private_server(pid_t pid) {
@@ -128,15 +133,14 @@ template <class Visit>
 void walk(const std::set<pid_t>& spared, const Alive& alive, Visit visit) {
   alive();
   if (!processes_visible()) return;
-  std::optional<ByParent> all;  // only without the kernel's lists
+  std::optional<ByParent> all;
   if (!kernel_lists_children()) all = look_at_all(alive);
   // Each process only once, because pids that are used again meanwhile could form a circle.
   std::vector<pid_t> found = {getpid()};
   std::set<pid_t> known = {getpid()};
   for (std::size_t i = 0; i < found.size();) {
     bool again = false;
-    const auto children = all ? (*all)[found[i]] : listed_children(found[i], known);
-    for (const pid_t child : children) {
+    for (const pid_t child : children_of(found[i], known, all)) {
       if (!known.insert(child).second || is_spared(child, spared)) continue;
       found.push_back(child);
       alive();
