@@ -83,7 +83,8 @@ std::size_t size_of(const Status& status) {
 
 // Locks in one exchange: twice as many each time, as long as the answers are small. The first lock is asked for alone,
 // so that the server then knows the script.
-constexpr std::size_t kAtOnce = 100, kSmallAnswers = std::size_t{256} << 10;
+constexpr std::size_t kAtOnce = 100;
+constexpr std::ptrdiff_t kSmallAnswers = 256 << 10;
 
 // Looks again, by itself, at a lock that is not a plain one, or for which there was no answer.
 Result<Status> of_any_kind(ByScripts& verbs, const LockName& name, Result<Status> plain, const Until& until) {
@@ -98,10 +99,11 @@ bool is_ours(const Status& status) {
   return status.state == Status::State::held && (!status.holder() || !status.holder()->by_set);
 }
 
-// Adds these locks of one server to the list, whose `size` in bytes grows. Returns how many it has looked at: fewer
-// than all if the next one would exceed `most`.
-Result<std::size_t> add_page(ByScripts& verbs, const Reading& on, std::span<const LockName> page,
-                             const std::set<LockName>& also, std::size_t most, std::size_t& size, Listing& all) {
+// Adds these locks of one server to the list. `room`: the bytes that are left, less than 0 once one did not fit.
+// Returns how many it has looked at, without that one.
+Result<std::size_t> add_page(const Reading& on, std::span<const LockName> page, const std::set<LockName>& also,
+                             std::ptrdiff_t& room, Listing& all) {
+  ByScripts verbs(on.client);
   auto plain = verbs.inspect_plain(page, on.next());
   for (std::size_t i = 0; i < page.size(); ++i) {
     auto looked = of_any_kind(verbs, page[i], std::move(plain[i]), on.next());
@@ -111,8 +113,8 @@ Result<std::size_t> add_page(ByScripts& verbs, const Reading& on, std::span<cons
     }
     Status status = RLOCK_TRY(std::move(looked));
     if (is_ours(status) || also.contains(page[i])) {
-      size += size_of(status);
-      if (size > most) return i;
+      room -= static_cast<std::ptrdiff_t>(size_of(status));
+      if (room < 0) return i;
       all.locks.push_back(std::move(status));
     }
     RLOCK_TRY(within_list_limits(0, on.end));
@@ -246,7 +248,6 @@ bool is_of_others(const Error& error) {
 // Names and locks share the room.
 Result<Listing> inspect_one_server(redis::Client& client, milliseconds exchange, const Until& until,
                                    const std::set<LockName>& also, std::size_t most) {
-  ByScripts verbs(client);
   const Reading on(client, exchange, until);
   constexpr Companion kFound[] = {lua::kHolder, lua::kQueue};
   Listing all;
@@ -258,14 +259,15 @@ Result<Listing> inspect_one_server(redis::Client& client, milliseconds exchange,
     names = found.in_turns();
     all.left_out = found.left_out();
   }
-  std::size_t size = names.size() * sizeof(LockName), looked_at = 0;
-  for (const LockName& name : names) size += heap_of(name.text());
+  auto room = static_cast<std::ptrdiff_t>(most);
+  for (const LockName& name : names) room -= static_cast<std::ptrdiff_t>(sizeof name + heap_of(name.text()));
   all.locks.reserve(std::min(names.size(), most / sizeof(Status)));
-  for (std::size_t wanted = 1; looked_at < names.size() && size <= most;) {
-    const std::size_t count = std::min(wanted, names.size() - looked_at), before = size;
-    const std::span page(names.data() + looked_at, count);
-    looked_at += RLOCK_TRY(add_page(verbs, on, page, also, most, size, all));
-    wanted = size - before < kSmallAnswers ? std::min(2 * count, kAtOnce) : count / 2 + 1;
+  std::size_t looked_at = 0;
+  for (std::size_t wanted = 1; looked_at < names.size() && room >= 0;) {
+    const std::size_t count = std::min(wanted, names.size() - looked_at);
+    const std::ptrdiff_t before = room;
+    looked_at += RLOCK_TRY(add_page(on, std::span(names).subspan(looked_at, count), also, room, all));
+    wanted = before - room < kSmallAnswers ? std::min(2 * count, kAtOnce) : count / 2 + 1;
   }
   for (const LockName& name : std::span(names).subspan(looked_at)) leave_out(all.left_out, prefix_of(name), 1);
   std::ranges::sort(all.locks, {}, &Status::name);

@@ -106,16 +106,16 @@ Result<Past> read_due(const Reading& on, const std::set<LockName>& names) {
 }
 
 // The holds of one lock, read page by page; or those that are in no history yet, of all locks.
-class Source {
+class Source : public StreamOfHolds {
  public:
   // `page`: entries in the first reply; `longest`: most in a later one; 0: none. References must outlive this object.
   Source(const LockName* name, const HistoryQuery& query, std::size_t page, std::size_t longest, std::size_t number)
-      : name_(name),
+      : StreamOfHolds([&query](const PastHold& hold) { return query.wants(hold); }),
+        name_(name),
         query_(query),
         page_(page),
         longest_(longest),
         number_(number),
-        found_([&query](const PastHold& hold) { return query.wants(hold); }),
         read_(longest == 0) {}
 
   // For the next page.
@@ -133,7 +133,7 @@ class Source {
       warn("the key " + escaped(name_->history_key()) + " is not a stream; delete it");
     } else {
       RLOCK_TRY(reply);
-      take(reply->elements);
+      add_entries(reply->elements);
       read_ = read_ || reply->elements.size() < page;
       page_ = std::min(page_ * 4, longest_);
     }
@@ -141,23 +141,18 @@ class Source {
     return {};
   }
 
-  void add(PastHold hold) { found_.add(std::move(hold)); }
-
   // The newest hold can be taken, no matter what the next pages say.
-  bool ready() const { return found_.next(far()); }
-  PastHold take() { return found_.take(); }
+  bool ready() const { return next(far()); }
   // No more pages are needed, and everything was taken.
-  bool over() const { return read_ && found_.count() == 0; }
-  std::size_t size() const { return found_.size(); }  // in bytes
+  bool over() const { return read_ && count() == 0; }
 
   // Updates by what sources are sorted: when the next hold was written, or the latest time at which it can have been.
   void set_next() {
-    if (const PastHold* hold = found_.next(far())) next_ = hold->written;
+    if (const PastHold* hold = next(far())) next_ = hold->written;
   }
   bool comes_before(const Source& other) const {
     return next_ != other.next_ ? next_ > other.next_ : number_ < other.number_;
   }
-  std::size_t number() const { return number_; }
 
  private:
   std::size_t number_wanted() const { return beyond_ ? std::min(page_, kShortPage) : page_; }
@@ -175,7 +170,7 @@ class Source {
     page_ = page > kShortPage ? kShortPage : 1;
   }
 
-  void take(const std::vector<Reply>& entries) {
+  void add_entries(const std::vector<Reply>& entries) {
     bool too_old = false;
     for (const Reply& entry : entries) {
       auto hold = read_entry(*name_, entry);
@@ -185,10 +180,10 @@ class Source {
         continue;
       }
       too_old = query_.since && hold->written < *query_.since;
-      found_.add(*std::move(hold));
+      add(*std::move(hold));
     }
-    const bool enough = too_old || found_.count() >= query_.limit;
-    read_ = enough && (beyond_ || !found_.open());
+    const bool enough = too_old || count() >= query_.limit;
+    read_ = enough && (beyond_ || !open());
     beyond_ = enough;  // the other entry of a hold, if any, is among the next few
   }
 
@@ -198,13 +193,12 @@ class Source {
   std::size_t page_, longest_;
   std::size_t number_;  // holds written at the same time are sorted by this, the order of the names
   std::size_t odd_ = 0;
-  StreamOfHolds found_;
   milliseconds next_ = milliseconds::max();
   bool read_, beyond_ = false;
 };
 
 struct Sooner {
-  bool operator()(const Source* one, const Source* other) const { return one->comes_before(*other); }
+  bool operator()(const auto& one, const auto& other) const { return one->comes_before(*other); }
 };
 
 class HistoryMerge {
@@ -223,16 +217,15 @@ class HistoryMerge {
     if (!query_.of_each) RLOCK_TRY(add_due());
     const std::size_t most = query_.fits ? kLongestList : kNoLimit;
     for (std::size_t told = 0, size = 0; told < limit_ && size <= most && !waiting_.empty();) {
-      Source* const first = *waiting_.begin();
-      if (!first->ready()) {
+      if (!(*waiting_.begin())->ready()) {
         RLOCK_TRY(load());
         continue;
       }
-      waiting_.erase(waiting_.begin());
+      auto first = std::move(waiting_.extract(waiting_.begin()).value());
       const PastHold hold = first->take();
       size_ -= size_of(hold);
       size += size_of(hold);
-      wait_with(*first);
+      wait_with(std::move(first));
       const TimePoint before = BootClock::now();
       RLOCK_TRY(each(hold));
       on_.end.deadline += BootClock::now() - before;
@@ -242,32 +235,30 @@ class HistoryMerge {
   }
 
  private:
+  using Sources = std::vector<std::unique_ptr<Source>>;
+
   Result<void> begin() {
     const std::size_t locks = std::max(names_.size(), std::size_t{1});
     const std::size_t longest = std::clamp(kEntriesTogether / locks, std::size_t{1}, kPage);
     const std::size_t wanted = std::max(std::min(limit_, query_.limit), std::size_t{1});
     const std::size_t page = query_.failed || query_.fine ? longest : std::min(wanted, longest);
-    std::vector<Source*> some;
+    Sources some;
+    std::size_t number = 0;
     for (const LockName& name : names_) {
-      some.push_back(&add_source(&name, page, longest));
+      some.push_back(std::make_unique<Source>(&name, query_, page, longest, number++));
       if (some.size() < kTogether) continue;
-      RLOCK_TRY(load(some));
-      some.clear();
+      RLOCK_TRY(load(std::exchange(some, {})));
       drop_superfluous();
     }
-    return load(some);
-  }
-
-  Source& add_source(const LockName* name, std::size_t page, std::size_t longest) {
-    return *sources_.emplace_back(std::make_unique<Source>(name, query_, page, longest, sources_.size()));
+    return load(std::move(some));
   }
 
   // Adds the holds that are in no history yet.
   Result<void> add_due() {
-    Source& due = add_source(nullptr, 0, 0);
-    for (PastHold& hold : RLOCK_TRY(read_due(on_, names_))) due.add(std::move(hold));
-    size_ += due.size();
-    wait_with(due);
+    auto due = std::make_unique<Source>(nullptr, query_, 0, 0, names_.size());
+    for (PastHold& hold : RLOCK_TRY(read_due(on_, names_))) due->add(std::move(hold));
+    size_ += due->size();
+    wait_with(std::move(due));
     return {};
   }
 
@@ -275,53 +266,48 @@ class HistoryMerge {
   void drop_superfluous() {
     std::size_t newer = 0;
     for (auto next = waiting_.begin(); limit_ != kNoLimit && next != waiting_.end();) {
-      Source& source = **next;
-      if (!source.ready() || newer++ < limit_) {
-        ++next;
-        continue;
-      }
-      next = waiting_.erase(next);
-      size_ -= source.size();
-      sources_[source.number()].reset();
+      const auto one = next++;
+      if (!(*one)->ready() || newer++ < limit_) continue;
+      size_ -= (*one)->size();
+      waiting_.erase(one);
     }
   }
 
   // Loads the next page of the first source, and of those that will need one next.
   Result<void> load() {
-    std::vector<Source*> some;
+    Sources some;
     std::size_t others = 0;
     for (auto next = waiting_.begin(); next != waiting_.end() && some.size() < kTogether && others < kTogether;) {
-      if ((*next)->ready()) {
+      const auto one = next++;
+      if ((*one)->ready()) {
         ++others;
-        ++next;
       } else {
-        some.push_back(*next);
-        next = waiting_.erase(next);
+        some.push_back(std::move(waiting_.extract(one).value()));
       }
     }
-    return load(some);
+    return load(std::move(some));
   }
 
-  Result<void> load(const std::vector<Source*>& some) {
+  Result<void> load(Sources some) {
     if (some.empty()) return {};
     std::vector<Command> commands;
-    for (const Source* source : some) commands.push_back(source->command());
+    for (const auto& source : some) commands.push_back(source->command());
     const auto replies = RLOCK_TRY(ask_together(on_, commands));
     for (std::size_t i = 0; i < some.size(); ++i) {
       size_ -= some[i]->size();
       const auto taken = some[i]->take_page(replies[i]);
-      size_ += some[i]->size();
       if (!taken && listing_ && is_of_others(taken.error())) continue;
       RLOCK_TRY(taken);
+      size_ += some[i]->size();
       RLOCK_TRY(within_list_limits(size_, on_.end));
-      wait_with(*some[i]);
+      wait_with(std::move(some[i]));
     }
     return {};
   }
 
-  void wait_with(Source& source) {
-    source.set_next();
-    if (!source.over()) waiting_.insert(&source);
+  void wait_with(std::unique_ptr<Source> source) {
+    source->set_next();
+    if (!source->over()) waiting_.insert(std::move(source));
   }
 
   Reading on_;
@@ -330,8 +316,7 @@ class HistoryMerge {
   std::set<LockName> names_;
   const bool listing_;
   std::size_t size_ = 0;  // of all holds in the sources, in bytes
-  std::vector<std::unique_ptr<Source>> sources_;
-  std::set<Source*, Sooner> waiting_;
+  std::set<std::unique_ptr<Source>, Sooner> waiting_;
 };
 
 // Some holds of each lock. The number of locks has no limit, so if one hold of each is too many, some are left out.
