@@ -13,17 +13,10 @@
 
 namespace rlock::run {
 
-// The most locks that a job can have.
-inline constexpr std::size_t kMostHolds = 64;
-
-// The frontend and the monitor.
-inline constexpr int kGuards = 2;
-
-// How often a frontend that may be about to stop is woken again.
-inline constexpr milliseconds kWakeAgain = 20ms;
-
-// RLOCK_TOKEN, RLOCK_SLOT and RLOCK_RESOURCE.
-inline constexpr std::size_t kLateVariables = 3;
+inline constexpr std::size_t kMostHolds = 64;     // of a job
+inline constexpr int kGuards = 2;                 // the frontend and the monitor
+inline constexpr milliseconds kWakeAgain = 20ms;  // how often a frontend that may be about to stop is woken again
+inline constexpr std::size_t kLateVariables = 3;  // RLOCK_TOKEN, RLOCK_SLOT and RLOCK_RESOURCE
 inline constexpr std::size_t kLongestVariable = 2048;
 
 // The page. The command shares it, too.
