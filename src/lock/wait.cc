@@ -40,16 +40,16 @@ class Waiter {
   }
 
   WaiterPlan plan() const {
-    WaiterPlan plan{.end = end_.deadline,
-                    .limited = policy_.limit.has_value(),
-                    .lease = request_.lease,
-                    .longest_look = policy_.longest_look,
-                    .queueing = policy_.queueing,
-                    .releases = request_.lock().channel()};
-    plan.random = [](milliseconds most) {
+    const auto random = [](milliseconds most) {
       return milliseconds(random_below(static_cast<std::uint64_t>(most.count())));
     };
-    return plan;
+    return {.end = end_.deadline,
+            .limited = policy_.limit.has_value(),
+            .lease = request_.lease,
+            .longest_look = policy_.longest_look,
+            .queueing = policy_.queueing,
+            .releases = request_.lock().channel(),
+            .random = random};
   }
 
   // Behind Sentinels, a grant counts only if they still name its server, as they would for a job that starts now. An

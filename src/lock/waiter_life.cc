@@ -106,14 +106,11 @@ WaiterLife::Actions WaiterLife::told(TimePoint now) {
     return {{Kind::disconnect}, wait_until(now + kListenAgain)};
   }
   const bool first = found_.ahead == 0;
-  // Ask again for what was missed on the new channels.
-  if (first) {
-    if (Actions more = hear_more(); !more.empty()) {
-      more.push_back({Kind::ask});
-      return more;
-    }
+  Actions actions = first ? hear_more() : hear_less();
+  if (first && !actions.empty()) {
+    actions.push_back({Kind::ask});  // for what was missed on the new channels
+    return actions;
   }
-  Actions actions = first ? Actions{} : hear_less();
   if (first) actions.push_back({Kind::prepare});
   actions.push_back(wait_until(next_look_or_poll(now)));
   return actions;
