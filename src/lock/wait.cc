@@ -95,17 +95,10 @@ class Waiter {
         client_.disconnect();
         break;
       case Action::Kind::ask: return ask_for_life();
-      case Action::Kind::tell:
-        RLOCK_TRY(on_held_(*as<Held>(answer_)));
-        looked_ = true;
-        return life_.told(BootClock::now());
       case Action::Kind::tell_unreachable: warn_unreachable(answer_.error(), action.until); break;
       case Action::Kind::tell_moved:
         log::warning(answer_.error().message + "; waiting there");
         subscriber_.reset();
-        break;
-      case Action::Kind::offer:
-        if (policy_.on_message) RLOCK_TRY(policy_.on_message(message_));
         break;
       case Action::Kind::prepare: prepare(); break;
       case Action::Kind::wait: return wait_for_news(Until{action.until, policy_.interrupt});
@@ -163,6 +156,8 @@ class Waiter {
     if (!as<Held>(answer_)) return std::nullopt;
     const std::string by = client_.server();
     const bool strayed = subscriber_ && !by.empty() && subscriber_->server() != by;
+    RLOCK_TRY(on_held_(*held));
+    looked_ = true;
     return life_.held(*held, strayed, BootClock::now());
   }
 
@@ -188,8 +183,8 @@ class Waiter {
                    "; asking every 5s instead, so releases by other programs are noticed late");
     }
     if (!message || !*message) return std::nullopt;
-    message_ = **std::move(message);
-    return life_.message(message_.text, BootClock::now());
+    if (policy_.on_message) RLOCK_TRY(policy_.on_message(**message));
+    return life_.message((*message)->text, BootClock::now());
   }
 
   Result<std::optional<Actions>> poll() {
@@ -223,7 +218,6 @@ class Waiter {
   WaiterLife life_{plan()};
   std::optional<redis::Subscriber> subscriber_;
   Result<Acquired> answer_;  // the last one
-  redis::Message message_;   // the last one
   bool queued_ = false;
   bool looked_ = false;       // and it was held
   bool unreachable_ = false;  // the server is unreachable, and the user was told

@@ -76,14 +76,6 @@ WaiterLife::Actions WaiterLife::lost(TimePoint now) {
   return {wait_until(now + kAfterLoss + plan_.random(kAfterLoss))};
 }
 
-WaiterLife::Actions WaiterLife::held(const Held& found, bool strayed, TimePoint now) {
-  found_ = found;
-  strayed_ = strayed;
-  last_contact_ = now;
-  if (!found_.place.empty()) plan_.queueing.place = found_.place;
-  return {{Kind::tell}};
-}
-
 WaiterLife::Actions WaiterLife::failed(Error::Code code, TimePoint now) {
   const TimePoint give_up = plan_.limited ? plan_.end : last_contact_ + plan_.lease;
   if (code != Error::Code::unavailable || now >= plan_.end || now >= give_up) return {{Kind::end}};
@@ -98,10 +90,13 @@ WaiterLife::Actions WaiterLife::moved(TimePoint now) {
   return {{Kind::tell_moved}, wait_until(now + kListenAgain)};
 }
 
-WaiterLife::Actions WaiterLife::told(TimePoint now) {
+WaiterLife::Actions WaiterLife::held(const Held& found, bool strayed, TimePoint now) {
+  found_ = found;
+  last_contact_ = now;
+  if (!found_.place.empty()) plan_.queueing.place = found_.place;
   if (now >= plan_.end) return {{Kind::end}};
   poll_until_.reset();
-  if (strayed_) {
+  if (strayed) {
     stop_listening();
     return {{Kind::disconnect}, wait_until(now + kListenAgain)};
   }
@@ -151,7 +146,7 @@ WaiterLife::Actions WaiterLife::message(const std::string& text, TimePoint now) 
   if (others_first_ && time_in_message(text)) return {wait_on()};  // the same release, on the lock's channel
   constexpr std::string_view kFirst = "first ";
   if (text.starts_with(kFirst)) return first_behind_new_holder(std::string_view(text).substr(kFirst.size()), now);
-  Actions actions = {{Kind::offer}};
+  Actions actions;
   if (text == "front") hear_releases(actions);
   actions.push_back({Kind::ask});
   return actions;
@@ -159,7 +154,7 @@ WaiterLife::Actions WaiterLife::message(const std::string& text, TimePoint now) 
 
 // We have missed nothing, because the lock has only just changed hands.
 WaiterLife::Actions WaiterLife::first_behind_new_holder(std::string_view ttl, TimePoint now) {
-  Actions actions = {{Kind::offer}, {Kind::prepare}};
+  Actions actions = {{Kind::prepare}};
   hear_releases(actions);
   wait_end_ = std::min(wait_end_, now + look_after(time_in_message(ttl)));
   actions.push_back(wait_on());

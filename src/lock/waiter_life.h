@@ -28,10 +28,8 @@ struct WaiterAction {
     unhear,            // no longer on `channel`
     disconnect,        // and stop listening everywhere: either of two servers may be out of date
     ask,               // for the lock
-    tell,              // on_held that it is held
     tell_unreachable,  // the server does not answer; we wait for it until `until`
     tell_moved,        // and stop listening everywhere
-    offer,             // pass the message to on_message
     prepare,           // this waiter is the first one
     wait,              // for messages, until `until`
     poll,              // ask for the TTL of another program's string
@@ -57,7 +55,6 @@ class WaiterLife {
   Actions lost(TimePoint now);  // it no longer listens
   // The server's answer. `strayed`: that is not the server that we listen to, as after a failover.
   Actions held(const Held& found, bool strayed, TimePoint now);
-  Actions told(TimePoint now);                      // on_held has been called
   Actions failed(Error::Code code, TimePoint now);  // the code of the error in place of an answer
   Actions moved(TimePoint now);                     // the server that has granted it is no longer the master
   Actions message(const std::string& text, TimePoint now);
@@ -92,7 +89,6 @@ class WaiterLife {
   bool hears_releases_ = false;
   std::string other_channel_;  // that we listen to as well
   Held found_;                 // the last answer
-  bool strayed_ = false;
   TimePoint last_contact_{};
   TimePoint wait_end_{};                 // of the current wait
   bool others_first_ = false;            // during it, a release was open to other programs

@@ -8,9 +8,8 @@
 namespace rlock::lock {
 namespace {
 
-constexpr const char* kWaiterActions[] = {
-    "listen",     "hear",  "unhear",  "disconnect", "ask",  "tell", "tell_unreachable",
-    "tell_moved", "offer", "prepare", "wait",       "poll", "end"};
+constexpr const char* kWaiterActions[] = {"listen",     "hear",    "unhear", "disconnect", "ask", "tell_unreachable",
+                                          "tell_moved", "prepare", "wait",   "poll",       "end"};
 
 // A waiter with its own time, which starts at 0, and without randomness.
 class Waiting {
@@ -29,13 +28,12 @@ class Waiting {
   std::string says(const std::string& text) { return words(life_.message(text, now)); }
   std::string failed(Error::Code code) { return words(life_.failed(code, now)); }
   std::string polled(std::optional<long long> ttl) { return words(life_.polled(ttl, now)); }
-  // It is held, and on_held has been called.
   std::string held(std::optional<long long> ahead, std::optional<milliseconds> expires_in, bool strayed = false) {
-    return told({.expires_in = expires_in, .ahead = ahead}, strayed);
+    return words(life_.held({.expires_in = expires_in, .ahead = ahead}, strayed, now));
   }
   std::string held_by_set(std::optional<milliseconds> expires_in, const std::string& owner = "") {
     HolderView holder{.owner = owner, .by_set = true};
-    return told({.expires_in = expires_in, .ahead = 0, .holder = holder});
+    return words(life_.held({.expires_in = expires_in, .ahead = 0, .holder = holder}, false, now));
   }
   // Listens, asks, and is the first one.
   void come_to_the_front() {
@@ -67,11 +65,6 @@ class Waiting {
     }
     return all;
   }
-  std::string told(const Held& found, bool strayed = false) {
-    EXPECT_EQ(words(life_.held(found, strayed, now)), "tell");
-    return words(life_.told(now));
-  }
-
   WaiterLife life_;
 };
 
@@ -104,7 +97,7 @@ TEST(WaiterLife, OneThatIsNoLongerTheFirstStopsListeningForReleases) {
   Waiting one;
   one.come_to_the_front();
   one.held(0, 1h);
-  EXPECT_EQ(one.says("behind"), "offer,ask");
+  EXPECT_EQ(one.says("behind"), "ask");
   EXPECT_EQ(one.held(1, 1h), "unhear releases,wait 5000");
   EXPECT_EQ(one.held(0, 1h), "hear releases,ask");
 }
@@ -145,7 +138,7 @@ TEST(WaiterLife, AnOpenReleaseIsLeftToOthersForAMoment) {
   one.now += 100ms;
   EXPECT_EQ(one.time(), "ask");
   EXPECT_EQ(one.held(0, 1h), "prepare,wait 5100");
-  EXPECT_EQ(one.says("0"), "offer,ask");  // another one
+  EXPECT_EQ(one.says("0"), "ask");  // another one
 }
 
 TEST(WaiterLife, ANewFirstWaiterHasMissedNothingIfTheLockHasJustChangedHands) {
@@ -153,8 +146,8 @@ TEST(WaiterLife, ANewFirstWaiterHasMissedNothingIfTheLockHasJustChangedHands) {
   one.begin();
   one.listens();
   one.held(3, 1h);
-  EXPECT_EQ(one.says("first 2000"), "offer,prepare,hear releases,wait 2001");
-  EXPECT_EQ(one.says("first 1000"), "offer,prepare,wait 1001");
+  EXPECT_EQ(one.says("first 2000"), "prepare,hear releases,wait 2001");
+  EXPECT_EQ(one.says("first 1000"), "prepare,wait 1001");
 }
 
 TEST(WaiterLife, OtherwiseANewFirstWaiterLooks) {
@@ -162,7 +155,7 @@ TEST(WaiterLife, OtherwiseANewFirstWaiterLooks) {
   one.begin();
   one.listens();
   one.held(3, 1h);
-  EXPECT_EQ(one.says("front"), "offer,hear releases,ask");
+  EXPECT_EQ(one.says("front"), "hear releases,ask");
 }
 
 TEST(WaiterLife, AnotherProgramsStringIsPolledMoreAndMoreSlowly) {
