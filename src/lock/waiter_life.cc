@@ -181,7 +181,7 @@ TimePoint WaiterLife::next_look_or_poll(TimePoint now) {
   // Another program deletes its string without a message. A poll finds that and writes nothing; a look says what is
   // there instead, and shows that this waiter is alive.
   const bool by_set = found_.holder && found_.holder->by_set;
-  if (found_.ahead.value_or(0) > 0 || !by_set) return look_at;
+  if (found_.ahead.value_or(0) != 0 || !by_set) return look_at;
   poll_until_ = look_at;
   if (std::exchange(polled_, found_.holder->owner) != found_.holder->owner) pause_ = kFirstPoll;
   const milliseconds left = std::min(found_.expires_in.value_or(kSlowestPoll), kSlowestPoll);

@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <climits>
 #include <string>
 
 namespace rlock::lock {
@@ -68,52 +69,40 @@ class Waiting {
   WaiterLife life_;
 };
 
-TEST(WaiterLife, ListensBeforeItAsksAndJoinsTheQueue) {
+TEST(WaiterLife, ListensBeforeItAsksAndAsksEveryFiveSecondsIfItMayNot) {
   Waiting one;
   EXPECT_EQ(one.begin(), "listen");
   EXPECT_FALSE(one.life().place());
   EXPECT_EQ(one.listens(), "ask");
   EXPECT_TRUE(one.life().place());
-}
-
-TEST(WaiterLife, AUserWhoMayNotListenAsksEveryFiveSeconds) {
-  Waiting one;
+  one = Waiting();
   one.begin();
   EXPECT_EQ(one.refused(), "ask");
   EXPECT_FALSE(one.life().place());
   EXPECT_EQ(one.held({}, 1h), "wait 5000");
   EXPECT_EQ(one.time(), "ask");
-}
-
-TEST(WaiterLife, AServerThatCannotBeListenedToIsTriedAgainSoon) {
-  Waiting one;
+  one = Waiting();
   one.begin();
   EXPECT_EQ(one.silent(), "ask");
   EXPECT_EQ(one.held({}, 1h), "wait 500");
   EXPECT_EQ(one.time(), "listen");
 }
 
-TEST(WaiterLife, OneThatIsNoLongerTheFirstStopsListeningForReleases) {
+TEST(WaiterLife, TheFirstListensForReleasesAndLooksAgainForWhatItMissed) {
   Waiting one;
   one.come_to_the_front();
   one.held(0, 1h);
   EXPECT_EQ(one.says("behind"), "ask");
   EXPECT_EQ(one.held(1, 1h), "unhear releases,wait 5000");
   EXPECT_EQ(one.held(0, 1h), "hear releases,ask");
-}
-
-TEST(WaiterLife, TheFirstListensForReleasesAndLooksAgainForWhatItMissed) {
-  Waiting one;
+  one = Waiting();
   one.begin();
   one.listens();
   EXPECT_EQ(one.held(0, 2s), "hear releases,ask");
   EXPECT_EQ(one.held(0, 2s), "prepare,wait 2001");
   EXPECT_EQ(one.time(), "ask");
   EXPECT_EQ(one.held(0, 1h), "prepare,wait 5000");  // never later
-}
-
-TEST(WaiterLife, TheOthersLookLessOften) {
-  Waiting one;
+  one = Waiting();
   one.begin();
   one.listens();
   EXPECT_EQ(one.held(1, 1h), "wait 5000");
@@ -123,14 +112,11 @@ TEST(WaiterLife, TheOthersLookLessOften) {
   EXPECT_EQ(one.held(1LL << 53, 1h), "wait 35000");
 }
 
-TEST(WaiterLife, AGrantMessageIsProvenByTheServer) {
+TEST(WaiterLife, AGrantMessageIsProvenByTheServerAndAnOpenReleaseIsLeftToOthersForAMoment) {
   Waiting one;
   one.come_to_the_front();
   EXPECT_EQ(one.says("granted"), "ask");
-}
-
-TEST(WaiterLife, AnOpenReleaseIsLeftToOthersForAMoment) {
-  Waiting one;
+  one = Waiting();
   one.come_to_the_front();
   one.held(0, 1h);
   EXPECT_EQ(one.says("free"), "wait 100");
@@ -141,24 +127,21 @@ TEST(WaiterLife, AnOpenReleaseIsLeftToOthersForAMoment) {
   EXPECT_EQ(one.says("0"), "ask");  // another one
 }
 
-TEST(WaiterLife, ANewFirstWaiterHasMissedNothingIfTheLockHasJustChangedHands) {
+TEST(WaiterLife, ANewFirstWaiterHasMissedNothingIfTheLockHasJustChangedHandsOtherwiseItLooks) {
   Waiting one;
   one.begin();
   one.listens();
   one.held(3, 1h);
   EXPECT_EQ(one.says("first 2000"), "prepare,hear releases,wait 2001");
   EXPECT_EQ(one.says("first 1000"), "prepare,wait 1001");
-}
-
-TEST(WaiterLife, OtherwiseANewFirstWaiterLooks) {
-  Waiting one;
+  one = Waiting();
   one.begin();
   one.listens();
   one.held(3, 1h);
   EXPECT_EQ(one.says("front"), "hear releases,ask");
 }
 
-TEST(WaiterLife, AnotherProgramsStringIsPolledMoreAndMoreSlowly) {
+TEST(WaiterLife, AnotherProgramsStringIsPolledMoreAndMoreSlowlyButPollsAreNotLooks) {
   Waiting one;
   one.come_to_the_front();
   EXPECT_EQ(one.held_by_set(1h, "value"), "prepare,wait 5");
@@ -168,10 +151,7 @@ TEST(WaiterLife, AnotherProgramsStringIsPolledMoreAndMoreSlowly) {
   }
   EXPECT_EQ(one.polled(20), "wait 21");  // never later than at its end
   EXPECT_EQ(one.polled(-2), "ask");      // deleted
-}
-
-TEST(WaiterLife, PollsAreNotLooks) {
-  Waiting one;
+  one = Waiting();
   one.come_to_the_front();
   one.held_by_set(1h);
   one.now += 5s;
@@ -180,32 +160,40 @@ TEST(WaiterLife, PollsAreNotLooks) {
   EXPECT_EQ(one.polled({}), "ask") << "the server did not say";
 }
 
+TEST(WaiterLife, NoNumberOfAServerOverflows) {
+  constexpr long long kNumbers[] = {LLONG_MIN, LLONG_MIN + 1, -(1LL << 53),  -1,       0, 1,
+                                    5000,      1LL << 53,     LLONG_MAX - 1, LLONG_MAX};
+  for (const long long ahead : kNumbers) {
+    for (const long long left : kNumbers) {
+      Waiting one;
+      one.come_to_the_front();
+      EXPECT_NE(one.held(ahead, milliseconds(left)), "");
+      EXPECT_NE(one.held_by_set(milliseconds(left)), "");
+      EXPECT_NE(one.polled(left), "");
+    }
+  }
+}
+
 TEST(WaiterLife, AStringWithoutATtlIsNotWaitedForWithoutALimit) {
   const Held found{.holder = HolderView{.by_set = true}};
   EXPECT_TRUE(Waiting().life().never_free(found));
   EXPECT_FALSE(Waiting(1h).life().never_free(found));
 }
 
-TEST(WaiterLife, WaitsForAnUnreachableServerAsLongAsALease) {
+TEST(WaiterLife, WaitsForAnUnreachableServerAsLongAsALeaseOrItsLimit) {
   Waiting one;
   one.come_to_the_front();
   EXPECT_EQ(one.failed(Error::Code::unavailable), "tell_unreachable 30000,wait 1000");
   one.now += 31s;
   EXPECT_EQ(one.failed(Error::Code::unavailable), "end");
-}
-
-TEST(WaiterLife, ALimitAlsoAppliesToAnUnreachableServer) {
-  Waiting one(100s);
+  one = Waiting(100s);
   one.come_to_the_front();
   one.now += 50s;
   EXPECT_EQ(one.failed(Error::Code::unavailable), "tell_unreachable 100000,wait 51000");
   EXPECT_EQ(one.failed(Error::Code::denied), "end");
   one.now += 50s;
   EXPECT_EQ(one.failed(Error::Code::unavailable), "end");
-}
-
-TEST(WaiterLife, NeverWaitsBeyondTheEnd) {
-  Waiting one(3s);
+  one = Waiting(3s);
   one.come_to_the_front();
   EXPECT_EQ(one.held(0, 1h), "prepare,wait 3000");
   one.now += 3s;
@@ -213,7 +201,7 @@ TEST(WaiterLife, NeverWaitsBeyondTheEnd) {
   EXPECT_EQ(one.held(0, 1h), "end");
 }
 
-TEST(WaiterLife, ListensAgainAfterALossButNotAtOnce) {
+TEST(WaiterLife, ListensAgainAfterALossAndWhereAnotherServerAnswers) {
   Waiting one;
   one.come_to_the_front();
   EXPECT_EQ(one.lost(), "wait 100");
@@ -221,17 +209,11 @@ TEST(WaiterLife, ListensAgainAfterALossButNotAtOnce) {
   EXPECT_EQ(one.time(), "listen");
   one.listens();
   EXPECT_EQ(one.held(0, 1h), "hear releases,ask");
-}
-
-TEST(WaiterLife, DropsBothConnectionsIfAnotherServerAnswers) {
-  Waiting one;
+  one = Waiting();
   one.come_to_the_front();
   EXPECT_EQ(one.held(0, 1h, true), "disconnect,wait 500");
   EXPECT_EQ(one.time(), "listen");
-}
-
-TEST(WaiterLife, IgnoresAGrantFromAFormerMaster) {
-  Waiting one(1h);
+  one = Waiting(1h);
   one.come_to_the_front();
   EXPECT_EQ(one.moved(), "tell_moved,wait 500");
   EXPECT_EQ(one.time(), "listen");
