@@ -2,19 +2,7 @@
 
 load ../lib/common
 load ../lib/job
-load ../lib/quorum
-
-setup_file() { quorum_file; }
-setup() {
-  cd "$BATS_TEST_TMPDIR" || return
-  quorum_ready
-  jobs=()
-}
-teardown() {
-  end_mine_wholly "${jobs[@]}"
-  quorum_settle
-}
-teardown_file() { quorum_end; }
+load ../lib/quorum_file
 
 runs() { [[ $(wc -l <ran 2>/dev/null || echo 0) == "$1" ]]; }
 once() { rlock run "$@" job -- sh -c 'echo ran >>ran'; }
@@ -41,8 +29,7 @@ in_background() {
   redis_stop s3
   once --once-per day
   runs 1
-  run -0 --separate-stderr once -v --once-per day
-  assert_says 'not run: it has already succeeded today'
+  tells 0 'not run: it has already succeeded today' once -v --once-per day
 }
 
 @test "what only a minority remembers is run again, and then all servers remember it" {
@@ -56,8 +43,7 @@ in_background() {
 @test "if a server that may remember it is missing, nothing is run until it is back" {
   recorded s1 s2
   redis_freeze s2
-  run -75 --separate-stderr once -n --once 1.4
-  assert_says '1 of 3 servers remember that it has succeeded, and too few others can tell'
+  tells 75 '1 of 3 servers remember that it has succeeded, and too few others can tell' once -n --once 1.4
   redis_thaw s2
   once -n --once 1.4
   [[ ! -e ran ]]
@@ -65,7 +51,6 @@ in_background() {
 
 @test "the release reaches only a minority: a warning, and the next job runs again" {
   in_background
-  local name
   for name in s1 s2; do redis $name set 'rlock:once:{job}' x px 600000 >/dev/null; done
   touch go
   job_status 0
@@ -76,7 +61,6 @@ in_background() {
 }
 
 @test "waiters are told at the release, and do not run" {
-  local i
   in_background
   listening() { (($(listeners_on s1 'redisson_lock__channel:{job}') >= $1)); }
   for i in 1 2 3; do
@@ -91,8 +75,7 @@ in_background() {
 
 @test "--forget takes it back on a majority; status and --succeeded-within know what a majority remembers" {
   once --once 1.4
-  run -0 rlock status job
-  assert_says '1.4 succeeded '
+  tells 0 '1.4 succeeded ' rlock status job
   run -0 rlock status --succeeded-within 1h job
   redis_stop s3
   run -0 rlock release job --forget 1.4

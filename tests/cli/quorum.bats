@@ -2,22 +2,7 @@
 
 load ../lib/common
 load ../lib/job
-load ../lib/quorum
-
-setup_file() { quorum_file; }
-setup() {
-  cd "$BATS_TEST_TMPDIR" || return
-  quorum_ready
-  jobs=()
-}
-teardown() {
-  local job
-  [[ -z ${proxy_pid:-} ]] || kill "$proxy_pid"
-  touch end
-  for job in "${jobs[@]}"; do wait_until gone "$job" || kill -KILL "$job"; done
-  quorum_settle
-}
-teardown_file() { quorum_end; }
+load ../lib/quorum_file
 
 # holder OPTION ...: a job in the background that holds `job` until the file end exists, and then exits with 3.
 holder() {
@@ -466,31 +451,6 @@ slow_s3() {
   wait_until on_s1 0
 }
 
-@test "an impossible quorum is refused" {
-  local a=redis://127.0.0.1:1 b=redis://127.0.0.1:2 c=redis://127.0.0.1:3 option
-  impossible() {
-    tells 64 "$1" env -u RLOCK_URL "$RLOCK" "${@:2}" run job -- true
-  }
-  impossible 'an odd number' --url $a --url $b
-  impossible '' --url $a --url $b --url $c --url redis://127.0.0.1:4
-  impossible 'given twice' --url $a --url $b --url $a
-  impossible 'private server' --url $a --url local: --url $b
-  RLOCK_URL="$a $b" run -78 rlock run job -- true
-  impossible "unknown scheme 'http:'" --url $a --url http://127.0.0.1:2 --url $b
-  impossible 'a master behind Sentinels cannot be part of a quorum' --url redis+sentinel://127.0.0.1:1/a \
-    --url redis+sentinel://127.0.0.1:1/b --url redis+sentinel://127.0.0.1:1/c
-  for option in '--slots 3' '--wait-replicas 1' --wait-aof '--max-queue 3' '--priority 2' --replace-waiting; do
-    refused 64 'with several servers you cannot use --' $option
-  done
-}
-
-@test "clusters, and addresses separated by commas, are no quorum" {
-  refused 64 'a cluster cannot be part of a quorum' --url redis+cluster://127.0.0.1:1 --url redis+cluster://127.0.0.1:2 \
-    --url redis+cluster://127.0.0.1:3
-  refused 64 'more than one address; separate them with blanks' --url redis://:S1@127.0.0.1:1,redis://:S2@127.0.0.1:2
-  [[ $stderr != *S1* && $stderr != *S2* ]]
-}
-
 @test "two addresses of one server, and a replica, are refused" {
   port=$(redis_free_port)
   redis s1 config set port "$port" >/dev/null || skip 'the server takes no port later'
@@ -572,7 +532,7 @@ SCRIPT
   [[ $output == *'warn  connection'*'a majority answers'* && $output != *$'\n'fail* ]]
   run -0 --separate-stderr rlock status -v
   [[ $stderr == *"$missing"*'the other servers of the quorum have answered'* ]]
-  run --separate-stderr -0 rlock status
+  run -0 --separate-stderr rlock status
   [[ -z $stderr ]]
   run -0 rlock status --prometheus
   [[ $output == *"rlock_server_up{server=\"$missing\"} 0"* && $output == *"rlock_server_up{server=\"${RLOCK_URL%% *}\"} 1"* ]]

@@ -5,21 +5,7 @@
 
 load ../lib/common
 load ../lib/job
-load ../lib/quorum
-
-setup_file() { quorum_file; }
-setup() {
-  cd "$BATS_TEST_TMPDIR" || return
-  quorum_ready
-  jobs=()
-}
-teardown() {
-  local job
-  touch end
-  for job in "${jobs[@]}"; do wait_until gone "$job" || kill -KILL "$job"; done
-  quorum_settle
-}
-teardown_file() { quorum_end; }
+load ../lib/quorum_file
 
 # The loser of a contested start; give_back gives back its vote on s3.
 take_vote() { RLOCK_URL=$(redis_url s3) rlock acquire job --lease 10m >loser; }

@@ -4,9 +4,6 @@
 #   aged_start NAME [OPTION VALUE ...]  starts or restarts one that claims to have been up for an hour, and to have
 #                                       forgotten nothing
 #   quorum_stop                         stops them all
-#   quorum_file, quorum_ready, quorum_settle, quorum_end   for setup_file, setup, teardown and teardown_file: three servers
-#                                       for the whole file, empty for each test; those that a test has stopped or started
-#                                       are replaced. A test that changes their configuration ends with quorum_stop.
 #   on_servers COMMAND ...              redis-cli on each, with one line of output
 #   held_on LOCK                        on how many servers the lock is held
 
@@ -25,6 +22,7 @@ aged_start() {
   local aged
   make_aged || return
   REDIS_SERVER=$aged redis_start "$@" && accept_epoch "$1" || return
+  # For lib/quorum_file.bash: the next test can use it, too.
   local dir=${1}_dir pid=${1}_pid
   [[ -n ${AGED_SECONDS:-} ]] || echo "${!pid}" >"${!dir}/lasting"
 }
@@ -45,41 +43,6 @@ quorum_start() {
 quorum_stop() {
   local i
   for ((i = 1; i <= QUORUM; i++)); do redis_stop "s$i"; done
-}
-
-quorum_file() {
-  [[ ${TEST_OVER:-} != @(sentinel|cluster) ]] || return 0
-  quorum_start 3
-  disown -a # bash need not report those that a test kills
-}
-# The file's own shell does not know the servers that a test's shell has started.
-quorum_pids() {
-  local i
-  for i in 1 2 3; do read -r "s${i}_pid" <"$BATS_FILE_TMPDIR/s$i/lasting"; done
-}
-quorum_end() { [[ -z ${QUORUM:-} ]] || { quorum_pids && quorum_stop; }; }
-quorum_ready() {
-  not_over sentinel cluster 'it cannot be part of a quorum'
-  local i
-  quorum_pids
-  for i in 1 2 3; do
-    redis "s$i" eval "local life = redis.call('info', 'replication'):match('master_replid:(%x+)')
-      redis.call('flushall')
-      redis.call('hset', 'rlock:epoch', 'life', life, 'since', 0, 'cause', 'accepted', 'longest', 0, 'before', 0)" 0 >/dev/null
-  done
-}
-quorum_settle() {
-  local i pid
-  [[ -n ${QUORUM:-} ]] || return 0
-  for i in 1 2 3; do
-    pid=s${i}_pid
-    if [[ -z ${BATS_TEST_COMPLETED:-} || ${!pid} != "$(<"$BATS_FILE_TMPDIR/s$i/lasting")" ]] || gone "${!pid}"; then
-      redis_stop "s$i"
-      aged_start "s$i"
-    else
-      kill -CONT "${!pid}"
-    fi
-  done
 }
 
 on_servers() {
