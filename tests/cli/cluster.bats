@@ -38,10 +38,16 @@ held_on() { [[ $(redis "$1" exists "$2") == 1 ]]; }
 waits_on() { [[ $(redis "$1" zcard "rlock:queue:{$2}") == "${3:-1}" ]]; }
 calls() { redis "$1" info commandstats | awk -F'[=,]' '/^cmdstat_eval(sha)?:/ { sum += $2 } END { print sum + 0 }'; }
 
-@test "a server that hangs does not prevent renewals on another one; the job ends as after any loss" {
-  start 3 0 --cluster-require-full-coverage no # else all refuse once they miss it
+@test "doctor checks each server; one that hangs does not prevent renewals on another; slots without a server are noticed" {
+  start 3 0 --appendonly yes --cluster-require-full-coverage no # else all refuse once they miss it
   local live dead
   live=$(cluster_name c1) dead=$(cluster_name c2)
+  run -0 rlock doctor
+  [[ $(grep -c '^ok *server ' <<<"$output") == 3 && $output == *'3 servers share the locks'* ]]
+  # A name that is longer than the column makes it wider.
+  not grep -vE '^(ok|warn)  +[^ ].* ' <<<"$output"
+  [[ $(redis c1 command info spublish) != *spublish* ]] || grep -qE '^ok +PUBSUB SHARDNUMSUB +works$' <<<"$output"
+  # The job ends as after any loss.
   job_start --lease 5s "$live" "$dead" -- sleep 600
   wait_until held_on c1 "$live"
   wait_until held_on c2 "$dead"
@@ -49,32 +55,16 @@ calls() { redis "$1" info commandstats | awk -F'[=,]' '/^cmdstat_eval(sha)?:/ { 
   redis_freeze c2
   renewed() { (($(calls c1) > 0)); }
   wait_until renewed
-  job_status
+  job_status 74
   redis_thaw c2
-  [[ $status == 74 ]]
-}
-
-@test "seeds that are dead, hang, or are not Redis are skipped" {
-  start
-  local name
-  name=$(cluster_name c2)
-  run -0 rlock run --url "redis+cluster://127.0.0.1:1,127.0.0.1:$c1_port" "$name" -- echo mine
-  [[ $output == mine ]]
-  mkfifo hold
-  python3 -c 'import socket, sys
-s = socket.socket(); s.bind(("127.0.0.1", 0)); s.listen(); print(s.getsockname()[1], flush=True)
-c = s.accept()[0]; c.recv(100); c.send(b"HTTP/1.1 400 Bad Request\r\n\r\n"); sys.stdin.read()' <hold >port 3>&- &
-  local odd=$!
-  exec 4>hold
-  wait_until test -s port
-  run -0 rlock run --url "redis+cluster://127.0.0.1:$(cat port),127.0.0.1:$c1_port" "$name" -- echo mine
-  exec 4>&-
-  wait "$odd"
-  redis_freeze c1
-  run -0 rlock run --url "$(cluster_url c1 c3)" "$name" -- echo mine
-  redis_thaw c1
-  [[ $output == mine ]]
-  refused 69 'Connection refused' redis+cluster://127.0.0.1:1
+  redis c2 cluster delslots 6000 6001
+  redis c1 cluster delslots 6000 6001 || true
+  redis c3 cluster delslots 6000 6001 || true
+  run -78 rlock doctor --url "$(cluster_url c2)"
+  assert_says '2 of 16384 hash slots have no server'
+  redis_kill9 c2
+  run -0 rlock run "$live" -- echo mine
+  refused 69 '' "$RLOCK_URL" "$dead"
 }
 
 @test "a server that is cut off and names a dead owner of the slot is not asked forever" {
@@ -95,40 +85,25 @@ c = s.accept()[0]; c.recv(100); c.send(b"HTTP/1.1 400 Bad Request\r\n\r\n"); sys
   [[ $(redis c1 cluster nodes | grep ":$c2_port@" | cut -d' ' -f 9-) == "$known" ]]
 }
 
-@test "a server that is not a cluster, and a plain address of a cluster, name the right scheme" {
-  start
-  redis_start plain --port "$(redis_free_port)"
-  local port
-  port=$(redis plain config get port | tail -1)
-  refused 78 'write redis:// instead of redis+cluster://' "redis+cluster://127.0.0.1:$port"
-  redis_stop plain
-  refused 78 'write redis+cluster:// instead of redis://' "redis://127.0.0.1:$c1_port" "$(cluster_name c2)"
-}
-
-@test "a database other than 0 is refused if there is none" {
-  start 1
-  refused 78 'SELECT' "$(cluster_url)/3"
-}
-
-@test "addresses: no seeds, mixed schemes, an IPv6 seed" {
+@test "one server: addresses, databases, and the rights that doctor prints are sufficient" {
   refused 64 'a host is missing' redis+cluster://
   refused 64 'write the scheme once, before all hosts' redis+cluster://a,redis://b
   start 1 0 --bind '127.0.0.1 -::1'
+  refused 78 'SELECT' "$(cluster_url)/3"
   run -0 rlock run --url "redis+cluster://[::1]:$c1_port" x -- echo six
   [[ $output == six ]]
-}
-
-@test "user and password are used for every server" {
-  start
-  local server
-  for server in c1 c2 c3; do redis $server config set requirepass secret; done
-  refused 77 'requires a password' "$RLOCK_URL"
-  (umask 077 && echo secret >password)
-  for server in c1 c2 c3; do
-    REDISCLI_AUTH=secret name=$(REDISCLI_AUTH=secret cluster_name $server)
-    run -0 rlock run --password-file password "$name" -- echo mine
-    run -0 rlock run --password-command 'echo secret' "$name" -- echo mine
-  done
+  # shellcheck disable=SC2046 # words of a command
+  redis c1 $(rlock doctor --acl | sed 's/>PASSWORD/>pw/')
+  export RLOCK_PASSWORD=pw RLOCK_URL=redis+cluster://rlock@127.0.0.1:$c1_port
+  local id
+  id=$(rlock acquire x --lease 60s)
+  job_start x -- echo mine
+  wait_until waits_on c1 x
+  rlock release x --owner "$id"
+  job_status 0
+  [[ $output == mine ]]
+  run rlock doctor
+  [[ $output != *fail* && $output != *NOPERM* ]]
 }
 
 # over_tls NAMES: all servers use TLS from now on, with a certificate for these names.
@@ -161,12 +136,19 @@ over_tls() {
   all_clean
 }
 
-@test "with a password: a slot moves to a server that has joined since the job started" {
+@test "user and password are used for every server, also for one that joins after a job's start and gets its slot" {
   start
   local name server
-  name=$(cluster_name c3)
-  export RLOCK_PASSWORD=secret REDISCLI_AUTH=secret
-  for server in c1 c2 c3; do REDISCLI_AUTH='' redis $server config set requirepass secret; done
+  for server in c1 c2 c3; do redis $server config set requirepass secret; done
+  refused 77 'requires a password' "$RLOCK_URL"
+  (umask 077 && echo secret >password)
+  export REDISCLI_AUTH=secret
+  for server in c1 c2 c3; do
+    name=$(cluster_name $server)
+    run -0 rlock run --password-file password "$name" -- echo mine
+    run -0 rlock run --password-command 'echo secret' "$name" -- echo mine
+  done
+  export RLOCK_PASSWORD=secret
   job_start --lease 10s "$name" -- bash -c 'until [[ -e go ]]; do sleep 0.02; done'
   wait_until held_on c3 "$name"
   cluster_node c4 --requirepass secret
@@ -189,46 +171,15 @@ over_tls() {
   refused 69 '127.0.0.1' "$RLOCK_URL"
 }
 
-@test "the slot moves while a job holds and another waits: both run, one after the other" {
-  start
-  local name slot
-  name=$(cluster_name c1)
-  slot=$(cluster_slot "$name")
-  job_start --lease 10s "$name" -- bash -c 'until [[ -e go ]]; do sleep 0.02; done; echo first >>order'
-  wait_until held_on c1 "$name"
-  "$RLOCK" run "$name" -- bash -c 'echo second >>order' 3>&- &
-  local second=$!
-  wait_until waits_on c1 "$name"
-  cluster_move "$slot" c1 c2
-  held_on c2 "$name"
-  wait_until eval '[[ $(redis c2 pubsub shardchannels) == *"rlock:grant:{$name}"* ]]'
-  touch go
-  job_status 0
-  wait "$second"
-  [[ $(paste -sd' ' order) == 'first second' ]]
-  all_clean
-}
-
-@test "while half of a lock's keys have moved, a release waits" {
-  start
-  local name slot id
-  name=$(cluster_name c1)
-  slot=$(cluster_slot "$name")
-  id=$(rlock acquire "$name" --lease 60s)
-  cluster_begin_move "$slot" c1 c2
-  redis c1 migrate 127.0.0.1 "$c2_port" "$name" 0 5000
-  rlock release -v "$name" --owner "$id" 2>err 3>&- &
-  local release=$!
-  wait_until grep -q TRYAGAIN err
-  cluster_move_keys "$slot" c1 c2
-  cluster_end_move "$slot" c1 c2
-  wait "$release"
-  [[ $(redis c2 exists "$name") == 0 ]]
-}
-
-@test "a master dies while a job holds its lock and another waits: the replica takes over" {
+@test "replicas have each lock before the command starts; a master dies while a job holds and another waits: its replica takes over" {
   start 3 1
   local name
+  run -0 rlock run --wait-replicas 1 "$(cluster_name c1)" "$(cluster_name c2)" "$(cluster_name c3)" -- echo all
+  [[ $output == all ]]
+  redis_freeze c3r1
+  run -0 rlock run --wait-replicas 1 "$(cluster_name c1)" -- echo mine
+  run -69 rlock run -n --wait-replicas 1 "$(cluster_name c1)" "$(cluster_name c3)" -- echo all
+  redis_thaw c3r1
   name=$(cluster_name c2)
   job_start --lease 20s "$name" -- bash -c 'until [[ -e go ]]; do sleep 0.02; done; echo first >>order'
   wait_until held_on c2 "$name"
@@ -248,42 +199,6 @@ over_tls() {
   [[ $(paste -sd' ' order) == 'first second' ]]
 }
 
-@test "without full coverage, the other slots still work" {
-  start 3 0 --cluster-require-full-coverage no
-  local live
-  live=$(cluster_name c1)
-  local dead
-  dead=$(cluster_name c2)
-  redis_kill9 c2
-  run -0 rlock run "$live" -- echo mine
-  refused 69 '' "$RLOCK_URL" "$dead"
-}
-
-@test "replicas have the lock of each server before the command starts" {
-  start 3 1
-  run -0 rlock run --wait-replicas 1 "$(cluster_name c1)" "$(cluster_name c2)" "$(cluster_name c3)" -- echo all
-  [[ $output == all ]]
-  redis_freeze c2r1
-  run -0 rlock run --wait-replicas 1 "$(cluster_name c1)" -- echo mine
-  run -69 rlock run -n --wait-replicas 1 "$(cluster_name c1)" "$(cluster_name c2)" -- echo all
-  redis_thaw c2r1
-}
-
-@test "doctor checks each server, and notices slots that no server keeps" {
-  start 3 0 --appendonly yes --cluster-require-full-coverage no
-  run -0 rlock doctor
-  [[ $(grep -c '^ok *server ' <<<"$output") == 3 ]]
-  assert_says '3 servers share the locks'
-  # A name that is longer than the column makes it wider.
-  not grep -vE '^(ok|warn)  +[^ ].* ' <<<"$output"
-  [[ $(redis c1 command info spublish) != *spublish* ]] || grep -qE '^ok +PUBSUB SHARDNUMSUB +works$' <<<"$output"
-  redis c2 cluster delslots 6000 6001
-  redis c1 cluster delslots 6000 6001 || true
-  redis c3 cluster delslots 6000 6001 || true
-  run -78 rlock doctor --url "$(cluster_url c2)"
-  assert_says '2 of 16384 hash slots have no server'
-}
-
 @test "databases, if the servers have them" {
   [[ $("$REDIS_SERVER" --version) =~ ^Valkey.*v=([0-9]+) && ${BASH_REMATCH[1]} -ge 9 ]] || skip 'this server has one database in a cluster'
   cluster_start 1 0 --cluster-databases 4
@@ -301,20 +216,3 @@ over_tls() {
   run -78 rlock status --url "$(cluster_url)/4"
 }
 
-@test "the rights that doctor prints are sufficient" {
-  start 1
-  # shellcheck disable=SC2046 # words of a command
-  redis c1 $(rlock doctor --acl | sed 's/>PASSWORD/>pw/')
-  local url=redis+cluster://rlock:pw@127.0.0.1:$c1_port id
-  RLOCK_PASSWORD=pw
-  export RLOCK_PASSWORD
-  url=redis+cluster://rlock@127.0.0.1:$c1_port
-  id=$(rlock acquire --url "$url" x --lease 60s)
-  job_start --url "$url" x -- echo mine
-  wait_until waits_on c1 x
-  rlock release --url "$url" x --owner "$id"
-  job_status
-  [[ $output == mine ]]
-  run rlock doctor --url "$url"
-  [[ $output != *fail* && $output != *NOPERM* ]]
-}

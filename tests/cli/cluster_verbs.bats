@@ -5,6 +5,7 @@ unset TEST_OVER # this is a cluster already
 
 load ../lib/common
 load ../lib/job
+load ../lib/odd
 
 setup_file() {
   source "$TESTS_DIR/lib/cluster.bash"
@@ -129,4 +130,49 @@ channels() { redis "$1" pubsub channels && redis "$1" pubsub shardchannels; }
   run -0 --separate-stderr rlock run --url "${RLOCK_URL/:\/\//:\/\/worker@}" --password-command 'sleep 2; echo secret-one' "$name" -- echo ran
   [[ $output == ran && -z $stderr ]]
   all_clean
+}
+
+@test "a server that is not a cluster, and a plain address of a cluster, name the right scheme" {
+  local port
+  port=$(redis_free_port)
+  redis_start plain --port "$port"
+  run -78 rlock run --url "redis+cluster://127.0.0.1:$port" x -- touch ran
+  [[ $output == *'write redis:// instead of redis+cluster://'* ]]
+  redis_stop plain
+  run -78 rlock run --url "redis://127.0.0.1:$c1_port" "$(cluster_name c2)" -- touch ran
+  [[ $output == *'write redis+cluster:// instead of redis://'* && ! -e ran ]]
+}
+
+@test "seeds that are dead, hang, or are not Redis are skipped" {
+  local name
+  name=$(cluster_name c2)
+  run -0 rlock run --url "redis+cluster://127.0.0.1:1,127.0.0.1:$c1_port" "$name" -- echo mine
+  [[ $output == mine ]]
+  odd http
+  run -0 rlock run --url "redis+cluster://${url#*//},127.0.0.1:$c1_port" "$name" -- echo mine
+  end_odd
+  redis_freeze c1
+  run -0 rlock run --url "$(cluster_url c1 c3)" "$name" -- echo mine
+  redis_thaw c1
+  for name in c1 c2 c3; do wait_until cluster_ok "$name"; done
+  [[ $output == mine ]]
+  run -69 rlock run --url redis+cluster://127.0.0.1:1 x -- touch ran
+  [[ $output == *'Connection refused'* && ! -e ran ]]
+}
+
+# The slot stays where it is then, so this is the last test.
+@test "while half of a lock's keys have moved, a release waits" {
+  local name slot id
+  name=$(cluster_name c1 2)
+  slot=$(cluster_slot "$name")
+  id=$(rlock acquire "$name" --lease 60s)
+  cluster_begin_move "$slot" c1 c2
+  redis c1 migrate 127.0.0.1 "$c2_port" "$name" 0 5000
+  rlock release -v "$name" --owner "$id" 2>err 3>&- &
+  local release=$!
+  wait_until grep -q TRYAGAIN err
+  cluster_move_keys "$slot" c1 c2
+  cluster_end_move "$slot" c1 c2
+  wait "$release"
+  [[ $(redis c2 exists "$name") == 0 ]]
 }
