@@ -39,67 +39,46 @@ held() { [[ $(redis srv exists x) == 1 ]]; }
 waiting() { [[ $(redis srv exists 'rlock:queue:{x}') == 1 ]]; }
 asked_again() { (($(wc -l <asked) > $1)); }
 
-@test "a name that DNS knows, and one in /etc/hosts" {
-  run -0 --separate-stderr at host.rlock.test run x -- echo ran
+# ran HOST [ASKED]: a job runs there without a message, and the name server has been asked for ASKED.
+ran() {
+  run -0 --separate-stderr at "$1" run x -- echo ran
   [[ $output == ran && -z $stderr ]]
-  grep -qx host.rlock.test asked
-  rm asked
-  run -0 --separate-stderr at of-this-host run x -- echo ran
-  [[ $output == ran && -z $stderr && ! -e asked ]]
+  [[ $# == 1 ]] || grep -qx "$2" asked
+}
+# unknown HOST TEXT: no job runs there, and rlock says TEXT.
+unknown() {
+  run -69 --separate-stderr at "$1" run x -- touch ran
+  [[ $stderr == *"$2"* && ! -e ran ]]
+}
+
+@test "a name that DNS knows, one with the search list of resolv.conf; an address or a name in /etc/hosts is not asked for" {
+  ran of-this-host
+  ran 127.0.0.1
+  [[ ! -e asked ]]
+  ran host.rlock.test host.rlock.test
+  ran host host.sub.rlock.test
+  unknown nobody.test. 'no such host name'
+  unknown empty.rlock.test. 'no such host name' # it has no address
 }
 
 @test "an IPv6 address in /etc/hosts is used if the host has no other" {
   python3 -c 'import socket; socket.socket(socket.AF_INET6).bind(("::1", 0))' 2>/dev/null || skip 'no IPv6 here'
   echo '::1 six' >hosts
-  run -69 --separate-stderr at six status x
-  assert_says "[::1]:$port: connect: Connection refused"
+  unknown six "[::1]:$port: connect: Connection refused"
   [[ ! -e asked ]]
 }
 
-@test "the search list of resolv.conf" {
-  run -0 --separate-stderr at host run x -- echo ran
-  [[ $output == ran && -z $stderr ]]
-  grep -qx host.sub.rlock.test asked
-}
-
-@test "an empty domain in the search list, as systemd-resolved writes it" {
+@test "an empty domain in the search list, as systemd-resolved writes it, and one whose server fails" {
   printf 'nameserver %s\noptions edns0 trust-ad ndots:5\nsearch .\n' "$dns" >resolv.conf
-  run -0 --separate-stderr at host.rlock.test run x -- echo ran
-  [[ $output == ran && -z $stderr ]]
+  ran host.rlock.test
   printf 'nameserver %s\noptions ndots:5\nsearch sub.other.test .\n' "$dns" >resolv.conf
-  run -0 --separate-stderr at host.rlock.test run x -- echo ran
-  [[ $output == ran && -z $stderr ]]
-  grep -qx host.rlock.test.sub.other.test asked
-}
-
-@test "a domain in the search list whose server fails" {
+  ran host.rlock.test host.rlock.test.sub.other.test
   printf 'nameserver %s\noptions ndots:5\nsearch bad.test\n' "$dns" >resolv.conf
-  run -0 --separate-stderr at host.rlock.test run x -- echo ran
-  [[ $output == ran && -z $stderr ]]
-  grep -qx host.rlock.test.bad.test asked
-  run -69 --separate-stderr at nobody.here run x -- touch ran
-  assert_says 'name resolution: '
-  [[ ! -e ran ]]
+  ran host.rlock.test host.rlock.test.bad.test
+  unknown nobody.here 'name resolution: '
 }
 
-@test "an address needs no name server" {
-  run -0 --separate-stderr at 127.0.0.1 run x -- echo ran
-  [[ ! -e asked ]]
-}
-
-@test "a name that does not exist" {
-  run -69 --separate-stderr at nobody.test. run x -- touch ran
-  assert_says 'no such host name'
-  [[ ! -e ran ]]
-}
-
-@test "a name without an address" {
-  run -69 --separate-stderr at empty.rlock.test. run x -- touch ran
-  assert_says 'no such host name'
-  [[ ! -e ran ]]
-}
-
-@test "a silent name server: rlock waits for --server-timeout" {
+@test "a silent name server: rlock waits for --server-timeout, but does not ask again and again" {
   local began
   touch silent
   began=$(now_ms)
@@ -107,16 +86,11 @@ asked_again() { (($(wc -l <asked) > $1)); }
   past 1500
   not past 8000
   assert_says 'no answer from name resolution in time'
-  [[ ! -e ran ]]
-}
-
-@test "a silent name server is waited for, but not asked again and again" {
   strace -qq -o /dev/null true 2>/dev/null || skip 'PROCESSES CANNOT BE TRACED HERE: strace(1) is missing or not allowed'
-  touch silent
-  local url=redis://host.rlock.test:$port
-  run -69 unshare -m sh -c 'mount --bind resolv.conf /etc/resolv.conf && exec "$@"' sh \
-    strace -f -qq -o trace -e trace=epoll_wait "$RLOCK" --url "$url" --server-timeout 2500ms run x -- touch ran
+  run -69 unshare -m sh -c 'mount --bind resolv.conf /etc/resolv.conf && exec "$@"' sh strace -f -qq -o trace \
+    -e trace=epoll_wait "$RLOCK" --url "redis://host.rlock.test:$port" --server-timeout 1500ms run x -- touch ran
   (($(wc -l <trace) < 50))
+  [[ ! -e ran ]]
 }
 
 @test "the first of two name servers is silent: the second is asked in time for a renewal" {
@@ -148,18 +122,12 @@ in_network_of_its_own() {
     kill "$server"; exit "$status"' sh "$TESTS_DIR/lib/dns_server.py" "$dns" "$@"
 }
 
-@test "a name server that drops questions for IPv6, on a host that cannot use the answer" {
+@test "a name server that drops questions for IPv6: the other answer counts, also on a host with IPv6 addresses" {
   touch drops-ipv6
   in_network_of_its_own
   assert_says 'Connection refused'
-}
-
-@test "a name server that drops questions for IPv6, on a host with IPv6 addresses: the other answer counts" {
   [[ -e /proc/net/if_inet6 ]] || skip 'no IPv6 here'
-  touch drops-ipv6
   in_network_of_its_own fe80::1/64
-  assert_says 'Connection refused'
-  in_network_of_its_own 2001:db8::1/64
   assert_says 'Connection refused'
   # The time for a renewal with the shortest lease.
   TIMEOUT=250ms in_network_of_its_own 2001:db8::1/64
@@ -174,29 +142,20 @@ in_network_of_its_own() {
   [[ $output == *'[2001:db8:1::1]:1: '*'127.0.0.1:1: '* ]]
 }
 
-@test "a silent name server: a signal ends rlock at once" {
-  local pid status=0 began
-  touch silent
-  at host.rlock.test --server-timeout 1m run x -- touch ran 2>said 3>&- &
-  pid=$!
-  wait_until test -e asked
-  began=$(now_ms)
-  kill -s TERM "$pid"
-  wait "$pid" || status=$?
-  [[ $status == 143 && ! -e ran ]]
-  not past 5000
-}
-
-@test "a signal ends rlock at once while it asks for the name without a domain, too" {
-  local pid status=0
-  touch drops-known
-  printf 'nameserver %s\noptions ndots:5\nsearch bad.test\n' "$dns" >resolv.conf
-  at host.rlock.test --server-timeout 1m run x -- touch ran 2>said 3>&- &
-  pid=$!
-  wait_until grep -qsx host.rlock.test asked
-  kill -s TERM "$pid"
-  wait "$pid" || status=$?
-  [[ $status == 143 && ! -e ran ]]
+@test "a silent name server: a signal ends rlock at once, also while it asks for the name without a domain" {
+  local pid status silent
+  for silent in silent drops-known; do
+    rm -f asked
+    touch "$silent"
+    [[ $silent == silent ]] || printf 'nameserver %s\noptions ndots:5\nsearch bad.test\n' "$dns" >resolv.conf
+    at host.rlock.test --server-timeout 1m run x -- touch ran 2>said 3>&- &
+    pid=$! status=0
+    wait_until grep -qsx host.rlock.test asked
+    kill -s TERM "$pid"
+    wait "$pid" || status=$?
+    [[ $status == 143 && ! -e ran ]]
+    rm "$silent"
+  done
 }
 
 @test "a name server with an unreadable answer" {
