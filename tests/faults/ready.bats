@@ -137,14 +137,6 @@ sockets_of() { find "/proc/$1/fd" -lname 'socket:*' 2>/dev/null | wc -l; }
   job_status 7
 }
 
-@test "a command that was stopped before its start is continued" {
-  wait_first x -- sh -c 'exit 7'
-  kill -STOP "$command"
-  wait_until in_state "$command" T
-  let_go
-  job_status 7
-}
-
 @test "the server cuts connections and forgets the waiters: the command still runs" {
   wait_first x -- sh -c 'exit 7'
   redis srv client kill type normal skipme yes
@@ -155,7 +147,13 @@ sockets_of() { find "/proc/$1/fd" -lname 'socket:*' 2>/dev/null | wc -l; }
   job_status 7
 }
 
-@test "a Ctrl-Z while waiting stops the waiter, not the command later" {
+@test "a command that was stopped before its start is continued; a Ctrl-Z while waiting stops the waiter, not the command later" {
+  wait_first x -- sh -c 'exit 7'
+  kill -STOP "$command"
+  wait_until in_state "$command" T
+  let_go
+  job_status 7
+  owner=$(rlock acquire x --lease 10m)
   wait_first x -- sh -c 'exit 7'
   # As a terminal sends it to the group; only the continued process gets SIGCONT.
   kill -TSTP "$frontend" "$command"

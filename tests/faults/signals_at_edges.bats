@@ -4,7 +4,18 @@ load ../lib/common
 load ../lib/job
 load ../lib/server
 
-# A job waits, and listens for releases.
+# waits_through SIGNAL COMMAND ...: a job that waits, listens for releases, and gets the signal then; it runs nevertheless.
+waits_through() {
+  local owner
+  owner=$(rlock acquire job --lease 1m)
+  "${@:2}" 3>&- &
+  frontend=$!
+  wait_until listened
+  kill "$1" "$frontend"
+  rlock release job --owner "$owner"
+  exits "$frontend" 0
+  [[ -e ran ]]
+}
 listened() { [[ $(listeners_on srv 'redisson_lock__channel:{job}') == 1 ]]; }
 free() { [[ $(redis srv exists job) == 0 ]]; }
 
@@ -55,29 +66,13 @@ while True: time.sleep(0.1)'
   kill -HUP "$frontend"
   exits "$frontend" 9
 
-  local owner
-  owner=$(rlock acquire job --lease 1m)
-  nohup "$RLOCK" run job -- touch ran 3>&- &
-  frontend=$!
-  wait_until listened
-  kill -HUP "$frontend"
-  rlock release job --owner "$owner"
-  wait "$frontend"
-  [[ -e ran ]]
+  waits_through -HUP nohup "$RLOCK" run job -- touch ran
 }
 
 @test "a signal that was blocked at the start does not end a waiting rlock" {
-  local owner
-  owner=$(rlock acquire job --lease 1m)
-  python3 -c 'import os, signal, sys
+  waits_through -TERM python3 -c 'import os, signal, sys
 signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGTERM])
-os.execv(sys.argv[1], sys.argv[1:])' "$RLOCK" run job -- touch ran 3>&- &
-  frontend=$!
-  wait_until listened
-  kill -TERM "$frontend"
-  rlock release job --owner "$owner"
-  wait "$frontend"
-  [[ -e ran ]]
+os.execv(sys.argv[1], sys.argv[1:])' "$RLOCK" run job -- touch ran
 }
 
 @test "a TERM that comes to rlock and to its group, as timeout(1) sends it, leaves the grace" {

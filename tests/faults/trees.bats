@@ -44,25 +44,20 @@ nothing_of_strangers() {
 daemons() {
   echo "trap '' TERM; for i in {1..$1}; do setsid bash -c 'trap \"\" TERM; echo \$\$ >>$pids; while :; do read -t 1000 <>fifo; done' </dev/null >/dev/null 2>&1 & done; while :; do read -t 1000 <>fifo; done"
 }
-@test "a lost lock: only processes of the tree are read" {
+@test "a lost lock, a killed monitor: only processes of the tree are read" {
   can_trace && lists_children
-  watched --lease 3s -k 200ms job -- bash -c "$(daemons 3)"
-  wait_until lines_in "$pids" 3
-  lose
-  job_status 74
-  all_gone "$pids"
-  nothing_of_strangers
-}
-
-@test "a killed monitor: only processes of the tree are read" {
-  can_trace && lists_children
-  watched --lease 2s job -- bash -c "$(daemons 3)"
-  wait_until lines_in "$pids" 3
+  local how
   # strace(1) is the parent of the frontend.
-  kill -9 "$(child_of "$(child_of "$frontend")")"
-  job_status 74
-  all_gone "$pids"
-  nothing_of_strangers
+  for how in lose 'kill -9 "$(child_of "$(child_of "$frontend")")"'; do
+    watched --lease 3s -k 200ms job -- bash -c "$(daemons 3)"
+    wait_until lines_in "$pids" 3
+    eval "$how"
+    job_status 74
+    all_gone "$pids"
+    nothing_of_strangers
+    : >"$pids"
+    redis srv del job 'rlock:holder:{job}'
+  done
 }
 
 @test "the end of a job and its leftovers: only processes of the tree are read" {
