@@ -455,18 +455,17 @@ def contrast(browser):
 def many_holds_open_with_little_work(browser):
     """What a browser has to lay out does not grow with the holds, and the script asks for the layout once."""
     browser.execute_cdp_cmd('Performance.enable', {})
-    for page, locks, lanes_seen in ('many', 2000, 100), ('full', 20, 20):
-        for width in 1280, 360:
-            before = {it['name']: it['value'] for it in browser.execute_cdp_cmd('Performance.getMetrics', {})['metrics']}
-            look(browser, page, width)
-            after = {it['name']: it['value'] for it in browser.execute_cdp_cmd('Performance.getMetrics', {})['metrics']}
-            layouts = after['LayoutCount'] - (before['LayoutCount'] if after['LayoutCount'] >= before['LayoutCount'] else 0)
-            elements = browser.execute_script('return document.getElementsByTagName("*").length')
-            assert 1000 < elements < 12000 and layouts < 20, (page, width, elements, layouts)
-            assert browser.execute_script('return locks.length') == locks
-            assert len(seen(browser, 'article:has(.track)')) == lanes_seen
-            held = browser.execute_script("""return [...document.querySelectorAll('.track .bar')].reduce((sum, it) => sum + it.holds.length, 0)""")
-            assert held == (500 if page == 'many' else 10000), held
+    for page, locks, lanes_seen, width in ('many', 2000, 100, 1280), ('full', 20, 20, 360):
+        before = {it['name']: it['value'] for it in browser.execute_cdp_cmd('Performance.getMetrics', {})['metrics']}
+        look(browser, page, width)
+        after = {it['name']: it['value'] for it in browser.execute_cdp_cmd('Performance.getMetrics', {})['metrics']}
+        layouts = after['LayoutCount'] - (before['LayoutCount'] if after['LayoutCount'] >= before['LayoutCount'] else 0)
+        elements = browser.execute_script('return document.getElementsByTagName("*").length')
+        assert 1000 < elements < 12000 and layouts < 20, (page, width, elements, layouts)
+        assert browser.execute_script('return locks.length') == locks
+        assert len(seen(browser, 'article:has(.track)')) == lanes_seen
+        held = browser.execute_script("""return [...document.querySelectorAll('.track .bar')].reduce((sum, it) => sum + it.holds.length, 0)""")
+        assert held == (500 if page == 'many' else 10000), held
     asked = browser.execute_script("""let asked = 0; const axis = document.getElementById('axis');
         Object.defineProperty(axis, 'clientWidth', {get: () => { ++asked; return 900; }}); draw(); return asked""")
     assert asked == 1, asked
