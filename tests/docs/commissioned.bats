@@ -83,14 +83,19 @@ recipe() {
   wait "$job" || [[ $? == 74 ]]
 }
 
+# client_dies: the client of the recipe in `script` is killed once the work runs.
+client_dies() {
+  sed -i 's/^/exec /' script
+  sh script </dev/null >out 2>&1 3>&- &
+  client=$!
+  wait_until runs
+  kill -9 "$client"
+}
+
 @test "ssh, with rlock on the far side: the lock is held as long as the work, regardless of the client" {
   far_side
   recipe 'ssh prod rlock run nightly'
-  sed -i 's/^/exec /' script
-  sh script </dev/null >out 2>&1 3>&- &
-  local client=$!
-  wait_until runs
-  kill -9 "$client"
+  client_dies
   wait_until gone "$client"
   runs
   held
@@ -103,11 +108,7 @@ recipe() {
 @test "ssh -tt, with rlock on the far side: the end of the client stops the work, and then the lock is free" {
   far_side
   recipe 'ssh -tt prod rlock run nightly'
-  sed -i 's/^/exec /' script
-  sh script </dev/null >out 2>&1 3>&- &
-  local client=$!
-  wait_until runs
-  kill -9 "$client"
+  client_dies
   wait_until gone "$(<job.pid)"
   wait_until not held
 }

@@ -225,8 +225,13 @@ small_project() {
   [[ $output == *'[1/3] '*$'\r[3/3] '*$'\r'*"went on"* ]]
 }
 
-@test "a build folder of a tree that was moved is made anew" {
+@test "a build shows why it failed, and stops the script; that of a tree that was moved is made anew" {
   small_project
+  run -1 sh script -DBAD=2
+  [[ $output == *FAILED*'b.log has the whole output'* && $output != *"went on"* && -s b.log ]]
+  run -1 script -qec 'sh script -DBAD=2' /dev/null
+  [[ $output == *'b.log has the whole output'* && $output != *"went on"* ]]
+  rm -r b
   run -0 sh script
   mkdir moved
   cp -R ./[!m]* moved
@@ -234,6 +239,9 @@ small_project() {
   run -0 sh script
   [[ $output == *"went on"* ]]
   grep -qxF "CMAKE_HOME_DIRECTORY:INTERNAL=$(pwd -P)" b/CMakeCache.txt
+  echo nonsense >CMakeLists.txt
+  run -1 sh script
+  [[ $output == *'Parse error'*'b.log has the whole output'* && $output != *"went on"* ]]
 }
 
 @test "quickstart.sh has help, and says first that a tree is read-only" {
@@ -263,17 +271,6 @@ small_project() {
   done < <(sed -n "/<<'END'/,/^END/{//!p}" "$TESTS_DIR/../packaging/quickstart.sh")
   rlock --url "local:$folder" local stop
   ((seen == 3))
-}
-
-@test "a build that fails shows why and keeps its output, and the script stops" {
-  small_project
-  run -1 sh script -DBAD=2
-  [[ $output == *FAILED*'b.log has the whole output'* && $output != *"went on"* && -s b.log ]]
-  run -1 script -qec 'sh script -DBAD=2' /dev/null
-  [[ $output == *'b.log has the whole output'* && $output != *"went on"* ]]
-  echo nonsense >CMakeLists.txt
-  run -1 sh script
-  [[ $output == *'Parse error'*'b.log has the whole output'* && $output != *"went on"* ]]
 }
 
 @test "a library with an unknown licence is reported" {
