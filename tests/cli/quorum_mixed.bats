@@ -53,7 +53,6 @@ held_on_all() { [[ $(on_each exists job | paste -sd' ') == '1 1 1' ]]; }
   held_on_all
   grep -qxF "RLOCK_URL=$S1 $S2 $S3" seen
   run rlock status job
-  show
   [[ $output == *"$S1  held"* && $output == *"$S2  held"* && $output == *"$S3  held"* ]]
   redis s2 flushall >/dev/null
   wait_until held_on_all
@@ -62,50 +61,41 @@ held_on_all() { [[ $(on_each exists job | paste -sd' ') == '1 1 1' ]]; }
   redis_stop s3
   wait_until said "$S3"
   touch end
-  job_status
-  show
-  [[ $status == 0 ]]
+  job_status 0
   [[ $(redis_1 exists job) == 0 && $(redis s2 exists job) == 0 ]]
   not grep -E ':(one|three)@' seen job.err
 }
 
 @test "a waiter is notified of a release" {
-  local owner
   owner=$(rlock acquire job --lease 10m)
   job_start job -- echo ran
   listens() { (($(redis_3 pubsub numsub 'redisson_lock__channel:{job}' | tail -n 1) > 0)); }
   wait_until listens
   rlock release job --owner "$owner"
-  job_status
-  show
-  [[ $status == 0 && $output == ran ]]
+  job_status 0
+  [[ $output == ran ]]
 }
 
 @test "a wrong password or certificate costs one vote; two votes are a majority" {
   config wrong-one three
-  run --separate-stderr rlock run job -- true
-  show
-  [[ $status == 0 && $stderr == *"$S1: "*WRONGPASS* && $stderr != *wrong-one* ]]
+  run -0 --separate-stderr rlock run job -- true
+  [[ $stderr == *"$S1: "*WRONGPASS* && $stderr != *wrong-one* ]]
   config one three
-  RLOCK_TLS_CA=$TLS_DIR/stranger.crt run --separate-stderr rlock run job -- true
-  show
-  [[ $status == 0 && $stderr == *"$S2: "*'not trusted'* ]]
+  RLOCK_TLS_CA=$TLS_DIR/stranger.crt run -0 --separate-stderr rlock run job -- true
+  [[ $stderr == *"$S2: "*'not trusted'* ]]
   config wrong-one wrong-three
-  run --separate-stderr rlock run -n job -- touch ran
-  show
-  [[ $status == 77 && ! -e ran && $(redis s2 exists job) == 0 ]]
+  run -77 --separate-stderr rlock run -n job -- touch ran
+  [[ ! -e ran && $(redis s2 exists job) == 0 ]]
 }
 
 @test "--tls-ca applies to the servers that use TLS, and needs one" {
   unset RLOCK_TLS_CA
   local url1=unix://:one@$s1_sock url3=redis://:three@127.0.0.1:$s3_port
-  run -0 rlock run --tls-ca "$TLS_DIR/ca.crt" --url "$url1" --url "$S2" --url "$url3" job -- echo ran
-  [[ $output == *ran* ]]
+  tells 0 ran rlock run --tls-ca "$TLS_DIR/ca.crt" --url "$url1" --url "$S2" --url "$url3" job -- echo ran
   run -64 --separate-stderr rlock run --tls-ca "$TLS_DIR/ca.crt" --url redis://127.0.0.1:1 --url redis://127.0.0.1:2 \
     --url redis://127.0.0.1:3 job -- touch ran
   assert_says 'does not use TLS'
-  run -64 --separate-stderr rlock run --tls-ca "$TLS_DIR/ca.crt" --url "$url1" job -- touch ran
-  assert_says 'does not use TLS'
+  tells 64 'does not use TLS' rlock run --tls-ca "$TLS_DIR/ca.crt" --url "$url1" job -- touch ran
   [[ ! -e ran ]]
 }
 
@@ -117,7 +107,6 @@ held_on_all() { [[ $(on_each exists job | paste -sd' ') == '1 1 1' ]]; }
   printf 'url = ["%s", "%s", "%s"]\npassword-file = "%s/pass"\n' "$S1" "$S2" "$S3" "$PWD" >rlock.toml
   job_start -v --lease 5s job -- bash -c 'touch begun; until [[ -e end ]]; do sleep 0.05; done'
   wait_until test -e begun
-  local i
   for i in 1 2 3; do
     redis-cli -s "$(eval echo "\$s${i}_sock")" -a common --no-auth-warning config set requirepass later >/dev/null
   done
@@ -128,7 +117,5 @@ held_on_all() { [[ $(on_each exists job | paste -sd' ') == '1 1 1' ]]; }
   again() { (($(grep -c 'renewed for' job.err) >= 2)); }
   wait_until again
   touch end
-  job_status
-  show
-  [[ $status == 0 ]]
+  job_status 0
 }

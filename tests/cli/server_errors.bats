@@ -1,26 +1,6 @@
 #!/usr/bin/env bats
 # The errors of servers, what rlock says, and what it tells the user to do: the same with each subcommand. Each error
 # except LOADING comes from a real server in that state.
-#
-# | error      | what is said                                  | what to do                                          |
-# |------------|-----------------------------------------------|-----------------------------------------------------|
-# | NOAUTH     | the server requires a password                   | give one by …; under `rlock run`: put it into a file |
-# | the same, a word alone in front of the @ | taken for a user     | if it is the password, write redis://:PASSWORD@host |
-# | WRONGPASS  | the password came from SOURCE                 | correct it there                                    |
-# | AUTH … without any password configured | has no password for this user | leave it out, or name a user            |
-# | NOPERM     | the right                                     | grant the rights that rlock doctor --acl prints     |
-# | OOM        | the server has no memory left                 | raise its maxmemory, or delete keys                 |
-# | READONLY   | it is a replica                               | name its master, or the Sentinels                   |
-# | MASTERDOWN | it is a replica                                | name its master, or the Sentinels                 |
-# | LOADING    | it has just started, and is loading its data  | try again soon, or wait                             |
-# | MISCONF    | it cannot write to its disk                   | see its log, and free space                         |
-# | NOREPLICAS | the server needs more replicas that answer    | check that they run                                 |
-# | BUSY       | another client's script is taking long        | try again, or end it                                |
-# | no database | DB index is out of range                     | name a database that the server has                 |
-# | refused    | no server listens there                       | start it, or correct the address                    |
-# | refused, nothing named | the default address               | say where Redis is, or begin with --url local:      |
-# | TLS for plain text, and the reverse | does not speak TLS; closed the connection | write redis://; write rediss:// |
-# shellcheck disable=SC2154 # srv_sock and srv_tls: set by redis_start
 
 load ../lib/common
 load ../lib/tls
@@ -60,7 +40,6 @@ says() {
     run --separate-stderr rlock --server-timeout 2s "${options[@]}" "${line[@]}"
     [[ $status == "$wanted" && ${stderr_lines[-1]} == 'rlock: '*"$what"*"; $advice"* && ! -e ran ]] || {
       echo "$subcommand is to end with $wanted and say: $what … $advice"
-      show
       return 1
     }
   done
@@ -132,8 +111,7 @@ change=(run acquire)
   start --maxmemory 1 --maxmemory-policy noeviction
   options=(--url "$url")
   says 69 OOM 'the server has no memory left: raise its maxmemory, or delete keys' "${change[@]}"
-  run -78 --separate-stderr rlock doctor --url "$url"
-  assert_says 'the server has no memory left: raise its maxmemory, or delete keys'
+  tells 78 'the server has no memory left: raise its maxmemory, or delete keys' rlock doctor --url "$url"
   redis_stop srv
   start --min-replicas-to-write 1
   says 69 NOREPLICAS 'the server needs more replicas that answer (min-replicas-to-write): check that they run' "${change[@]}"
@@ -195,7 +173,6 @@ change=(run acquire)
 }
 
 @test "a connection that is refused: the address, and what to do" {
-  local port
   port=$(redis_free_port)
   options=(--url "redis://127.0.0.1:$port")
   says 69 "redis://127.0.0.1:$port: connect: Connection refused" 'no server listens there: start it, or correct the address' "${all[@]}"
@@ -221,7 +198,6 @@ change=(run acquire)
 }
 
 @test "messages name options with their dashes" {
-  local subcommand names
   names=$(for subcommand in run acquire renew release status force-unlock history doctor config local; do
     rlock "$subcommand" --help | grep -oE -- '--[a-z]+(-[a-z]+)+' | cut -c3-
   done | sort -u)

@@ -25,7 +25,6 @@ can_trace() { strace -qq -o /dev/null true 2>/dev/null || skip 'PROCESSES CANNOT
 @test "Ctrl-C aborts a loop of the shell, as without rlock" { at_terminal ctrl_c_in_a_loop; }
 
 @test "Ctrl-C while waiting: nothing is started" {
-  local owner
   owner=$(rlock acquire job --lease 1m)
   at_terminal ctrl_c_while_waiting
   rlock release job --owner "$owner"
