@@ -108,7 +108,7 @@ END
   run -0 sha256sum -c --ignore-missing SHA256SUMS
 }
 
-@test "verify: all files of a folder, options after them, names that begin with - or have a line break" {
+@test "verify: all files of a folder, options after them, names that begin with -; verify refuses a name with a line break" {
   signed_release
   run -0 verify dist/* --key key.pub
   [[ ${#lines[@]} == 6 && $output == *'dist/SHA256SUMS: passed over'*'dist/SHA256SUMS.minisig: passed over'* ]]

@@ -44,7 +44,7 @@ nothing_of_strangers() {
 daemons() {
   echo "trap '' TERM; for i in {1..$1}; do setsid bash -c 'trap \"\" TERM; echo \$\$ >>$pids; while :; do read -t 1000 <>fifo; done' </dev/null >/dev/null 2>&1 & done; while :; do read -t 1000 <>fifo; done"
 }
-@test "a lost lock, a killed monitor: only processes of the tree are read" {
+@test "a lost lock: only processes of the tree are read; and so if the monitor is killed" {
   can_trace && lists_children
   local how
   # strace(1) is the parent of the frontend.
