@@ -42,19 +42,6 @@ refused() {
   done
 }
 
-@test "protected mode: rlock shows what the server says to other hosts" {
-  not_over tls sentinel cluster acl 'the server has no password'
-  local port here
-  here=$(hostname -I | cut -d ' ' -f 1)
-  [[ -n $here ]] || skip 'no address other than loopback'
-  port=$(redis_free_port)
-  redis_start other --bind 0.0.0.0 --port "$port" --protected-mode yes
-  for _ in {1..5}; do
-    refused 'DENIED Redis is running in protected mode' -n --url "redis://$here:$port"
-    assert_says 'set one there (requirepass)'
-  done
-}
-
 @test "what never ends, or announces impossible lengths, is refused soon, in little memory and with a short message" {
   local mode
   for mode in line bulk array nest huge negative; do

@@ -38,10 +38,3 @@ shows() { [[ $(names) == *"name=$1"* ]]; }
   [[ $output == mine && -z $stderr ]]
   redis srv acl deluser limited
 }
-
-@test "it costs no round trip" {
-  not_over tls 'nobody can read what is sent'
-  strace -f -qq -e trace=sendto,write,writev -e signal=none -o calls "$RLOCK" run job -- true
-  grep 'SETNAME' calls
-  [[ $(grep -c 'SETNAME.*' calls) == 1 ]]
-}

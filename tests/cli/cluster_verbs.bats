@@ -64,14 +64,12 @@ calls() { redis "$1" info commandstats | awk -F'[=,]' '/^cmdstat_eval(sha)?:/ { 
   all_clean
 }
 
-@test "status without names shows the locks of all servers" {
-  run -0 --separate-stderr rlock run "$(cluster_name c1)" "$(cluster_name c2)" "$(cluster_name c3)" -- "$RLOCK" status --json
-  local name
-  for name in "$(cluster_name c1)" "$(cluster_name c2)" "$(cluster_name c3)"; do [[ $output == *"\"$name\""* ]]; done
+@test "status without names shows the locks of all servers; readers, slots and nested runs" {
+  local name names
+  names=("$(cluster_name c1)" "$(cluster_name c2)" "$(cluster_name c3)")
+  run -0 --separate-stderr rlock run "${names[@]}" -- "$RLOCK" status --json
+  for name in "${names[@]}"; do [[ $output == *"\"$name\""* ]]; done
   all_clean
-}
-
-@test "readers, slots and nested runs" {
   run -0 rlock run -s book -- "$RLOCK" run -s book -- "$RLOCK" run --slots 2 seats -- "$RLOCK" run --slots 2 seats -- echo all
   [[ $output == all ]]
 }

@@ -106,16 +106,24 @@ let_go() { redis srv flushall >/dev/null; }
   ((count == 5))
 }
 
-@test "subcommands" {
+@test "subcommands, options of the subcommand and of all, and values: words, durations, files, processes" {
+  touch 'my file.toml'
+  sleep 1000 3>&- &
+  local sleeper=$!
   all_complete $'rlock sta\t' 'rlock|status' $'rlock -q forc\t' 'rlock|-q|force-unlock' \
     $'rlock --server-timeout 5s --log-format=json ren\t' 'rlock|--server-timeout|5s|--log-format=json|renew' \
-    $'rlock help acq\t' 'rlock|help|acquire' $'rlock local sta\t' 'rlock|local|status'
-}
-
-@test "options, of the subcommand and of all" {
-  all_complete $'rlock run --repl\t' 'rlock|run|--replace-waiting' $'rlock status --is\t' 'rlock|status|--is-held' \
+    $'rlock help acq\t' 'rlock|help|acquire' $'rlock local sta\t' 'rlock|local|status' \
+    $'rlock run --repl\t' 'rlock|run|--replace-waiting' $'rlock status --is\t' 'rlock|status|--is-held' \
     $'rlock run job --sentinel-p\t' "rlock|run|job|--sentinel-password-file" \
-    $'rlock --password-com\t' 'rlock|--password-command' $'rlock release --repl\t' 'rlock|release|--repl'
+    $'rlock --password-com\t' 'rlock|--password-command' $'rlock release --repl\t' 'rlock|release|--repl' \
+    $'rlock run --leftovers ig\t' 'rlock|run|--leftovers|ignore' \
+    $'rlock run --leftovers=ig\t' 'rlock|run|--leftovers=ignore' \
+    $'rlock --log-format j\t' 'rlock|--log-format|json' \
+    $'rlock run --wait 30\t' 'rlock|run|--wait|30s' $'rlock run -nw 5\t' 'rlock|run|-nw|5m' \
+    $'rlock --config my\t' 'rlock|--config|my file.toml' $'rlock status --tls-ca=my\t' 'rlock|status|--tls-ca=my file.toml' \
+    $'rlock --url loc\t' 'rlock|--url|local:' \
+    "rlock acquire --for-pid $sleeper"$'\t' "rlock|acquire|--for-pid|$sleeper"
+  kill "$sleeper"
 }
 
 @test "zsh and fish show the descriptions of options and subcommands" {
@@ -127,20 +135,6 @@ let_go() { redis srv flushall >/dev/null; }
     SHOWN='release an acquired lock' completed "$shell" $'rlock re\t\t' >/dev/null
     grep -qF 'release an acquired lock' screen
   done
-}
-
-@test "values of options: words, durations, files, processes" {
-  touch 'my file.toml'
-  sleep 1000 3>&- &
-  local sleeper=$!
-  all_complete $'rlock run --leftovers ig\t' 'rlock|run|--leftovers|ignore' \
-    $'rlock run --leftovers=ig\t' 'rlock|run|--leftovers=ignore' \
-    $'rlock --log-format j\t' 'rlock|--log-format|json' \
-    $'rlock run --wait 30\t' 'rlock|run|--wait|30s' $'rlock run -nw 5\t' 'rlock|run|-nw|5m' \
-    $'rlock --config my\t' 'rlock|--config|my file.toml' $'rlock status --tls-ca=my\t' 'rlock|status|--tls-ca=my file.toml' \
-    $'rlock --url loc\t' 'rlock|--url|local:' \
-    "rlock acquire --for-pid $sleeper"$'\t' "rlock|acquire|--for-pid|$sleeper"
-  kill "$sleeper"
 }
 
 @test "profiles of the configuration file on the command line" {

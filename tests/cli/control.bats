@@ -48,14 +48,6 @@ start_tree() {
   job_status 74
 }
 
-@test "--now deletes the lock at once; the next renewal tells the job" {
-  start_tree --lease 6s -k 200ms
-  run -0 --separate-stderr rlock force-unlock --yes --now job
-  [[ $(redis srv exists job) == 0 ]]
-  job_status 74
-  assert_says ' (rlock force-unlock) has taken it away'
-}
-
 @test "a dead holder: the lock is free when its lease has run out, and not before" {
   job_start --lease 6s job -- sleep 1000
   job_parts

@@ -98,18 +98,6 @@ ends() { echo "touch end-$1; until [ \"\$(redis-cli -s $srv_sock hget a $owner)\
   [[ $(grep -A2 -x message heard | grep -cx 0) == 2 ]] # the other one is the job's
 }
 
-@test "the old holder does not touch the new holder's lock" {
-  local pid owner
-  "$RLOCK" run --lease 6s a -- sleep 60 2>err 3>&- &
-  pid=$!
-  wait_until rlock status --is-held a
-  rlock force-unlock --yes a
-  owner=$(take a)
-  wait_until gone "$pid"
-  [[ $(holder a) == "$owner"$'\n1' ]]
-  rlock release a --owner "$owner"
-}
-
 @test "-w 0 asks the holder once, and does not wait: 75, and the command ends" {
   # It ends slowly.
   "$RLOCK" run --lease 3m -k 60s x -- sh -c 'trap "" TERM; until [ -e go ]; do sleep 0.05; done' >/dev/null 2>&1 3>&- &

@@ -99,23 +99,6 @@ keys_left() { redis srv --raw keys 'rlock:hold:*' | grep -E ':(due|entry)$' || t
   [[ $output == signalled && -z $(losses b) && -z $(keys_left) ]]
 }
 
-@test "a nested run that extends the lease also extends its hold" {
-  rlock run --history --no-renew --lease 5s a -- "$RLOCK" run --no-renew --lease 10m a -- \
-    redis-cli -s "$srv_sock" zrange 'rlock:hold:{a}:due' 0 -1 withscores >due
-  (($(tail -n 1 due) > $(server_ms) + 60000))
-  [[ $(entries a) == 1 && -z $(keys_left) ]]
-}
-
-@test "a renewal records anew when the lease ends, if that was deleted" {
-  due() { [[ $(redis srv exists 'rlock:hold:{a}:due') == 1 ]]; }
-  job_start --history --lease 1s a -- sleep 600
-  wait_until due
-  redis srv del 'rlock:hold:{a}:due'
-  wait_until due
-  kill "$frontend"
-  wait "$frontend" || [[ $? == 143 ]]
-}
-
 @test "a job that sleeps past its lease and then writes its own entry is one hold, and one loss" {
   job_start --history --lease 1s a -- sleep 600
   job_parts
@@ -195,17 +178,30 @@ keys_left() { redis srv --raw keys 'rlock:hold:*' | grep -E ':(due|entry)$' || t
   [[ $(entries a) == 1 && $(redis srv exists 'rlock:hold:{a}:due') == 0 ]]
 }
 
+@test "a nested run that extends the lease also extends its hold; a renewal records anew when the lease ends, if that was deleted" {
+  rlock run --history --no-renew --lease 5s a -- "$RLOCK" run --no-renew --lease 10m a -- \
+    redis-cli -s "$srv_sock" zrange 'rlock:hold:{a}:due' 0 -1 withscores >due
+  (($(tail -n 1 due) > $(server_ms) + 60000))
+  [[ $(entries a) == 1 && -z $(keys_left) ]]
+  due() { [[ $(redis srv exists 'rlock:hold:{b}:due') == 1 ]]; }
+  job_start --history --lease 1s b -- sleep 600
+  wait_until due
+  redis srv del 'rlock:hold:{b}:due'
+  wait_until due
+  kill "$frontend"
+  job_status 143
+}
+
 @test "an empty history says what is recorded, and when" {
-  local none='no holds are recorded here; rlock records those of jobs that run with --history, or RLOCK_HISTORY=true, when they end' job
+  local none='no holds are recorded here; rlock records those of jobs that run with --history, or RLOCK_HISTORY=true, when they end'
   run -0 rlock history
   [[ $output == "$none" ]]
-  "$RLOCK" run --history a -- sleep 600 3>&- &
-  job=$!
+  job_start --history a -- sleep 600
   wait_until rlock status --is-held a
   run -0 rlock history a
   [[ $output == "$none" ]]
-  kill "$job"
-  wait "$job" || true
+  kill "$frontend"
+  job_status 143
   run -0 rlock history a
   [[ $output == *SIGTERM* ]]
 }
