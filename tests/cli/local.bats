@@ -101,7 +101,6 @@ runs() { one_server && [[ $(readlink "/proc/$(servers)/exe") == "$1" ]]; }
 
 @test "the newest server is used, and an installed one if it is as new as ours; the first in PATH of those installed" {
   carried
-  local version odd
   version=$("$own" -v | sed 's/.* v=\([^ ]*\).*/\1/')
   installs "$version"
   would_use "$tools/redis-server" "$version"
@@ -151,21 +150,8 @@ runs() { one_server && [[ $(readlink "/proc/$(servers)/exe") == "$1" ]]; }
   refused 69 'the server did not start; no redis-server or valkey-server in PATH; install the package redis-server'
 }
 
-@test "kill -9 of the server that came with rlock, while a job runs and one waits: both go on" {
-  carried
-  held --lease 5s
-  waiter
-  kill_server
-  wait_until runs "$own"
-  run -75 rlock run -n job -- true
-  touch go
-  wait "$job"
-  ends "$waiter" 5
-}
-
 @test "an upgrade of rlock and its server: the old one goes on with all locks, and after a stop the new one has them" {
   carried
-  local owner old file
   owner=$(rlock acquire job --lease 10m)
   old=$(servers)
   for file in bin/rlock libexec/rlock/redis-server; do
@@ -183,7 +169,7 @@ runs() { one_server && [[ $(readlink "/proc/$(servers)/exe") == "$1" ]]; }
 # CI systems kill what a job has left behind if it has the job's variables; but other jobs use this server.
 @test "the first use starts a server that only we can reach, that gets no password of another one, and none of the job's variables" {
   export RUNNER_TRACKING_ID=github_1 JENKINS_NODE_COOKIE=a1 BUILD_ID=7 CI=true REDISCLI_AUTH=secret RLOCK_PASSWORD=secret
-  run --separate-stderr -0 rlock run job -- echo mine
+  run -0 --separate-stderr rlock run job -- echo mine
   [[ $output == mine && -z $stderr ]]
   unset REDISCLI_AUTH
   one_server
@@ -196,27 +182,22 @@ runs() { one_server && [[ $(readlink "/proc/$(servers)/exe") == "$1" ]]; }
 }
 
 @test "local stop ends once the server has ended, also one that does not answer" {
-  local server
   rlock run job -- true
   server=$(servers)
   kill -STOP "$server"
-  run -0 --separate-stderr rlock local status --server-timeout 300ms
-  assert_says 'state     does not answer; see the log'
+  tells 0 'state     does not answer; see the log' rlock local status --server-timeout 300ms
   assert_says "process   $server"
-  run -69 --separate-stderr rlock local stop --server-timeout 300ms
-  assert_says '--yes'
+  tells 69 '--yes' rlock local stop --server-timeout 300ms
   assert_says "$dir/redis.log"
   run -69 --separate-stderr rlock local stop --yes --server-timeout 300ms
   assert_says "the server does not stop; kill -9 $server ends it, and loses no lock; its log is $dir/redis.log"
   kill -CONT "$server"
   wait_until gone "$server"
-  run -0 --separate-stderr rlock local status
-  assert_says 'state     not running'
+  tells 0 'state     not running' rlock local status
   rlock run job -- true
   server=$(servers)
   redis-cli -s "$dir/redis.sock" save >/dev/null # with this, Redis closes a descriptor of the folder
-  run -0 --separate-stderr rlock local status
-  assert_says "process   $server"
+  tells 0 "process   $server" rlock local status
   run -0 --separate-stderr rlock local stop
   [[ $output == stopped ]]
   gone "$server"
@@ -225,7 +206,6 @@ runs() { one_server && [[ $(readlink "/proc/$(servers)/exe") == "$1" ]]; }
 }
 
 @test "a server that answers nobody: it is found even after SAVE, or named as not visible" {
-  local owner before
   owner=$(rlock acquire job --lease 10m)
   before=$(servers)
   redis-cli -s "$dir/redis.sock" save >/dev/null
@@ -234,8 +214,7 @@ runs() { one_server && [[ $(readlink "/proc/$(servers)/exe") == "$1" ]]; }
   if ((EUID == 0)) && pid_namespaces; then
     run -69 --separate-stderr unshare -pf --mount-proc "$RLOCK" run -n --server-timeout 5s job -- true
     assert_says "the server did not start; another one has its folder, but answers nobody; its process is not visible here; fuser -v $dir may show it"
-    run -0 --separate-stderr unshare -pf --mount-proc "$RLOCK" local status
-    assert_says 'process   not visible here'
+    tells 0 'process   not visible here' unshare -pf --mount-proc "$RLOCK" local status
   fi
   [[ $(servers) == "$before" ]]
   run -75 --separate-stderr rlock run -n --server-timeout 30s job -- true
@@ -244,7 +223,6 @@ runs() { one_server && [[ $(readlink "/proc/$(servers)/exe") == "$1" ]]; }
 }
 
 @test "twenty first uses at once start one server, and so do twenty after a crash" {
-  local start i pids
   for start in 1 2; do
     pids=()
     for i in {1..20}; do
@@ -259,11 +237,9 @@ runs() { one_server && [[ $(readlink "/proc/$(servers)/exe") == "$1" ]]; }
 }
 
 @test "a use right after the death of the server starts the next one, and held locks are still held" {
-  local owner before i
   owner=$(rlock acquire job --lease 5m)
   kill_server
-  run -0 --separate-stderr rlock local status
-  assert_says 'state     not running'
+  tells 0 'state     not running' rlock local status
   not running
   for i in {1..10}; do
     run -75 rlock run -n job -- true
@@ -274,7 +250,6 @@ runs() { one_server && [[ $(readlink "/proc/$(servers)/exe") == "$1" ]]; }
 }
 
 @test "a job survives the death of its server, which it starts again, but not as a part of itself" {
-  local before
   held --lease 12s
   kill_server
   wait_until another
@@ -289,7 +264,6 @@ runs() { one_server && [[ $(readlink "/proc/$(servers)/exe") == "$1" ]]; }
 }
 
 @test "a server that is started inside a job is no part of it: the job neither waits for it nor ends it" {
-  local before how
   outside() { rlock --url "local:$PWD/outside" "$@"; }
   for how in kill wait; do
     # By a command whose job has the same server.
@@ -317,7 +291,6 @@ runs() { one_server && [[ $(readlink "/proc/$(servers)/exe") == "$1" ]]; }
 }
 
 @test "a server that is started inside a job survives the SIGKILL with which its job is ended" {
-  local before
   RLOCK_URL=local:$PWD/outside job_start -k 0 outer -- \
     sh -c "$RLOCK --url $RLOCK_URL acquire inner --lease 10m && touch started; exec sleep 1000"
   wait_until test -e started
@@ -330,7 +303,6 @@ runs() { one_server && [[ $(readlink "/proc/$(servers)/exe") == "$1" ]]; }
 }
 
 @test "an isolated job ends with the server that was started inside it, and the next use starts it again" {
-  local how
   needs_pid_namespaces
   for how in kill wait; do
     run -0 --separate-stderr rlock --url "local:$PWD/outside" run --isolate --leftovers "$how" outer -- \
@@ -344,7 +316,6 @@ runs() { one_server && [[ $(readlink "/proc/$(servers)/exe") == "$1" ]]; }
 }
 
 @test "kill -9 of the server, and then of the monitor that has started the next one: that one goes on" {
-  local before
   job_start --lease 5s --on-lost "touch $PWD/lost; sleep 1000 & sleep 1" job -- sleep 1000
   job_parts
   wait_until rlock status --is-held job
@@ -357,7 +328,6 @@ runs() { one_server && [[ $(readlink "/proc/$(servers)/exe") == "$1" ]]; }
 }
 
 @test "a waiter starts the server of a killed one, keeps its place, and gets the lock" {
-  local owner before waiter
   owner=$(rlock acquire job --lease 10m)
   waiter
   kill_server
@@ -370,7 +340,6 @@ runs() { one_server && [[ $(readlink "/proc/$(servers)/exe") == "$1" ]]; }
 }
 
 @test "a keeper starts the server of a killed one, and keeps its lock" {
-  local before
   sleep 1000 3>&- &
   local watched=$!
   rlock acquire job --lease 5s --for-pid "$watched" >/dev/null
@@ -383,10 +352,8 @@ runs() { one_server && [[ $(readlink "/proc/$(servers)/exe") == "$1" ]]; }
 }
 
 @test "stop refuses while locks are held, except with --yes" {
-  local owner
   owner=$(rlock acquire job --lease 1m)
-  run --separate-stderr -75 rlock local stop
-  assert_says "locks are held: 'job'; to stop the server anyway, give --yes; running jobs start it again"
+  tells 75 "locks are held: 'job'; to stop the server anyway, give --yes; running jobs start it again" rlock local stop
   rlock local stop --yes
   wait_until not running
   run -75 rlock run -n job -- true # started again, and the lock is still there
@@ -396,7 +363,6 @@ runs() { one_server && [[ $(readlink "/proc/$(servers)/exe") == "$1" ]]; }
 
 @test "a running job starts the server again that stop --yes has stopped, and keeps its lock" {
   held --lease 5s
-  local before
   before=$(servers)
   rlock local stop --yes
   gone "$before"
@@ -408,7 +374,6 @@ runs() { one_server && [[ $(readlink "/proc/$(servers)/exe") == "$1" ]]; }
 }
 
 @test "stop does not end a lock that was granted after it has looked" {
-  local proxy owner stopping
   rlock run job -- true
   mv "$dir/redis.sock" "$dir/real"
   PROXY_HOLD="SCAN:$dir/go" python3 "$TESTS_DIR/lib/proxy.py" "$dir/redis.sock" "$dir/real" "$dir/seen" 3>&- &
@@ -490,7 +455,6 @@ small_disk() {
   small_disk 256
   rlock acquire job --lease 1m
   head -c 1000000 /dev/zero >"$dir/filler" 2>/dev/null || true
-  local i
   for i in {1..60}; do
     run --separate-stderr rlock acquire "other$i" --lease 1m --server-timeout 300ms
     ((status == 0)) || break
@@ -531,10 +495,8 @@ small_disk() {
   run -0 theirs "local:$dir" run -n job -- true # with an umask that takes away all rights
   kill -9 $(servers)
   run -0 theirs "local:$dir" run -n job -- true
-  run -71 --separate-stderr theirs "$ours" run -n job -- true
-  assert_says 'Permission denied'
-  run -78 --separate-stderr rlock --url "local:$dir" run -n job -- true
-  assert_says 'another user'
+  tells 71 'Permission denied' theirs "$ours" run -n job -- true
+  tells 78 'another user' rlock --url "local:$dir" run -n job -- true
   run -75 rlock run -n job -- true
   theirs "local:$dir" local stop
   dir=$BATS_TEST_TMPDIR/l
@@ -562,7 +524,6 @@ PY
 }
 
 @test "an upgrade of the program while the server of an old one runs, which has its own way to restart it" {
-  local old owner
   old_version
   owner=$(rlock acquire job --epoch-guard=false --lease 10m)
   kill -9 "$(servers)"
@@ -624,13 +585,11 @@ PY
 }
 
 @test "status and stop for a server that was never started do not start it; only local: addresses have one" {
-  run -0 --separate-stderr rlock local status
-  assert_says 'not running'
+  tells 0 'not running' rlock local status
   run -0 --separate-stderr rlock local stop
   not running
   [[ ! -e $dir ]]
-  run --separate-stderr -64 rlock --url redis://h local status
-  assert_says 'local:'
+  tells 64 'local:' rlock --url redis://h local status
   run -64 rlock local
   run -64 rlock local restart
 }
@@ -691,7 +650,6 @@ own_host() {
 
 @test "own folder: a user without a home, or with a too long one, is told to name a folder" {
   own_host
-  local home
   for home in /tmp/none /dev/null "/tmp/$(printf 'a%.0s' {1..70})" relative; do
     run -78 --separate-stderr in_own_host "[[ $home != /tmp/a* ]] || mkdir $home; sed 's,^root:.*,root:x:0:0:root:$home:/bin/sh,' /etc/passwd >/tmp/passwd
       mount --bind /tmp/passwd /etc/passwd; ./rlock run job -- touch started"
@@ -706,8 +664,7 @@ own_host() {
 @test "a cleaner that removes the socket does not cause a second server" {
   held
   rm -f "$dir/redis.sock"
-  run -69 --separate-stderr rlock local stop --server-timeout 300ms
-  assert_says '--yes'
+  tells 69 '--yes' rlock local stop --server-timeout 300ms
   run -75 --separate-stderr rlock run -n --server-timeout 20s job -- touch second
   one_server
   touch go
@@ -719,8 +676,7 @@ own_host() {
   held --lease 5s
   rm -rf "$dir"/*
   # A user is told what to do.
-  run -69 --separate-stderr rlock run -n --server-timeout 20s job -- touch second
-  assert_says "wait until its jobs have ended; kill -9 $(servers) ends it"
+  tells 69 "wait until its jobs have ended; kill -9 $(servers) ends it" rlock run -n --server-timeout 20s job -- touch second
   [[ $stderr != *'loses no lock'* ]]
   one_server
   let_pass 6000
@@ -735,7 +691,6 @@ own_host() {
 
 @test "a folder that is moved ends its server, and the job using it says so; the next server keeps its socket" {
   held --lease 6s
-  local server owner
   server=$(servers)
   mv "$dir" away
   owner=$(rlock acquire job --lease 10m) # mostly before the job renews its lock
@@ -748,7 +703,6 @@ own_host() {
 }
 
 @test "a folder that is unreadable for a while keeps its server and its locks" {
-  local server
   mkdir above
   dir=$PWD/above/l
   export RLOCK_URL=local:$dir
@@ -766,7 +720,6 @@ own_host() {
 }
 
 @test "data that the server cannot read: the message has the reason and the remedy, and older servers read commands" {
-  local base
   rewritten() { base=$(compgen -G "$dir/appendonlydir/*.2.base.*") && [[ $(redis-cli -s "$dir/redis.sock" info persistence) == *aof_rewrite_in_progress:0* ]]; }
   rlock acquire job --lease 10m >/dev/null
   [[ $("$REDIS_SERVER" --version) != *'v=6.'* ]] || skip '6.2 has one file for all'
