@@ -37,15 +37,12 @@ Result<Vote> away(Error::Code code = Error::Code::unavailable) { return fail(cod
 
 Result<Acquired> elected(const AcquireRequest& one, const Answers<Vote>& votes) { return elect(one, votes, {}); }
 
-TEST_F(Election, AMajorityGrantsWithTheLargestToken) {
+TEST_F(Election, AMajorityGrantsWithTheLargestTokenFromBeforeTheFirstRequestOn) {
   const auto election = elected(one, {grant(one.owner, "9"), grant(one.owner, "10"), away()});
   ASSERT_TRUE(as<Hold>(election));
   EXPECT_EQ(as<Hold>(election)->token, "10");
   EXPECT_EQ(as<Hold>(election)->owner, one.owner);
-}
-
-// The hold counts from the first request, no matter when the servers were asked.
-TEST_F(Election, AGrantCountsFromBeforeTheFirstRequest) {
+  // The hold counts from the first request, no matter when the servers were asked.
   const TimePoint sent = TimePoint{} + 5s;
   auto late = grant(one.owner, "1");
   std::get<Hold>(late->answer).sent = late->sent = sent + 1s;
@@ -70,15 +67,12 @@ TEST_F(Election, GrantsToTwoOwnersAreNotAddedUp) {
       contested(elected(one, {grant(one.owner, "1"), grant(*one.heir, "2"), held_by("x"), held_by("x"), away()})));
 }
 
-TEST_F(Election, IsHeldByAnotherOnlyOnAMajority) {
+TEST_F(Election, IsHeldByAnotherOnlyOnAMajorityAndSaysWhoseVoteIsMissing) {
   const auto held = elected(one, {held_by("a"), held_by("a"), grant(one.owner, "1")});
   EXPECT_TRUE(as<Held>(held));
   EXPECT_FALSE(contested(held));
   EXPECT_TRUE(contested(elected(one, {held_by("a"), held_by("b"), grant(one.owner, "1")})));
   EXPECT_FALSE(elected(one, {held_by("a"), away(), away()}));
-}
-
-TEST_F(Election, AContestedLockSaysWhoseVoteIsMissing) {
   const auto election = elected(one, {held_by("a"), grant(one.owner, "1", "young"), away()});
   ASSERT_TRUE(contested(election));
   EXPECT_TRUE(
@@ -129,20 +123,16 @@ Renewed renewal(RenewOutcome outcome) {
   return reply;
 }
 
-TEST(Renewals, AreCountedForEachHold) {
+TEST(Renewals, AreCountedForEachHoldAndNoAnswerIsNotANo) {
   using enum RenewOutcome;
   const Answers<Renewals> answers = {Renewals{renewal(renewed), renewal(free)},
                                      Renewals{renewal(renewed), renewal(renewed)},
                                      Renewals{renewal(free), renewal(renewed)}};
   EXPECT_EQ(merge_renewals(answers, 0)->outcome, renewed);
   EXPECT_EQ(merge_renewals(answers, 1)->outcome, renewed);
-}
-
-TEST(Renewals, NoAnswerIsNotANo) {
-  using enum RenewOutcome;
-  const Answers<Renewals> answers = {Renewals{renewal(renewed)}, Renewals{renewal(free)},
+  const Answers<Renewals> without = {Renewals{renewal(renewed)}, Renewals{renewal(free)},
                                      std::unexpected(Error{Error::Code::unavailable, ""})};
-  EXPECT_FALSE(merge_renewals(answers, 0));
+  EXPECT_FALSE(merge_renewals(without, 0));
 }
 
 Result<Released> said(ReleaseOutcome outcome, const std::string& token = "") {
@@ -166,7 +156,7 @@ redis::Reply info(const std::string& run_id, int uptime, const std::string& more
   return reply;
 }
 
-TEST(Voter, VotesOnceItIsOlderThanALease) {
+TEST(Voter, VotesOnceItIsOlderThanALeaseAndIsNewWhenItsRunIdHasChanged) {
   const TimePoint now = BootClock::now();
   Voter young, old;
   EXPECT_TRUE(old.unfit(30s, now));  // it has said nothing yet
@@ -176,10 +166,6 @@ TEST(Voter, VotesOnceItIsOlderThanALease) {
   EXPECT_FALSE(old.unfit(30s, now));
   EXPECT_TRUE(old.unfit(60s, now));
   EXPECT_FALSE(young.unfit(30s, now + 10s));
-}
-
-TEST(Voter, IsNewWhenItsRunIdHasChangedRegardlessOfItsUptime) {
-  const TimePoint now = BootClock::now();
   Voter one;
   one.heard(info("a", 4000), now);
   EXPECT_FALSE(one.unfit(30s, now));

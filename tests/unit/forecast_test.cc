@@ -30,10 +30,13 @@ TEST(Forecast, ExpectsOfALongHoldWhatTheLongerOnesTook) {
   EXPECT_FALSE(longest->wait);
 }
 
-TEST(Forecast, KnowsTheMedianAndTheNinetiethPercentile) {
+TEST(Forecast, KnowsTheMedianAndTheNinetiethPercentileAlsoWithoutAPlace) {
   const auto found = forecast(holder_after(0s, kTen), 0, 0);
   EXPECT_EQ(found->median, 5s);
   EXPECT_EQ(found->p90, 9s);
+  const auto without = forecast(holder_after(0s, kTen), {}, 0);
+  EXPECT_EQ(without->median, 5s);
+  EXPECT_FALSE(without->wait);
 }
 
 TEST(Forecast, OfALockThatIsKeptIsTheEndOfItsLease) {
@@ -47,12 +50,6 @@ TEST(Forecast, OfASemaphoreDividesByItsSlotsAndWaitsForAllOfSeveral) {
   EXPECT_EQ(forecast(holder_after(9h, kTen), 5, 3)->wait, 10s);
   EXPECT_EQ(forecast(holder_after(9h, kTen), 0, 3, 3)->wait, 5s);
   EXPECT_EQ(forecast(holder_after(9h, kTen), 3, 4, 4)->wait, 8750ms);
-}
-
-TEST(Forecast, WithoutAPlaceSaysOnlyWhatIsUsual) {
-  const auto found = forecast(holder_after(0s, kTen), {}, 0);
-  EXPECT_EQ(found->median, 5s);
-  EXPECT_FALSE(found->wait);
 }
 
 TEST(Forecast, IsNotMadeForReadersAndWritersOrForAFreeSlot) {

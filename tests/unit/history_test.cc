@@ -55,12 +55,22 @@ TEST(JoinHistory, JoinsTheTwoEntriesOfOneHoldAndKeepsOthersSeparate) {
   EXPECT_EQ(joined({past(2, Outcome::gone, "o", "lost"), past(1, Outcome::released, "p")}), "o gone lost;p released ;");
 }
 
-TEST(JoinHistory, ALeaseHasEndedIfMostServersSaySo) {
+TEST(JoinHistory, ALeaseHasEndedIfMostServersSaySoAndTheSameHoldOnSeveralIsOne) {
   const std::vector<PastHold> expired = {past(1, Outcome::gone, "o", "expired", "7")};
   EXPECT_EQ(words(merged_holds({expired, expired, {}}, 9)), "o gone expired;");
   EXPECT_EQ(words(merged_holds({expired, {}, {}}, 9)), "");
   const std::vector<PastHold> released = {past(2, Outcome::released, "o", "exited", "7")};
   EXPECT_EQ(words(merged_holds({{released[0], expired[0]}, released, released}, 9)), "o released exited;");
+  const std::vector<PastHold> one = {past(12, Outcome::released, "o", "exited", "7"), past(3, Outcome::forced, "f"),
+                                     past(2, Outcome::forced, "f")};
+  const std::vector<PastHold> two = {past(11, Outcome::released, "o", "exited", "7"), past(4, Outcome::forced, "f")};
+  const std::vector<PastHold> lost_data = {past(13, Outcome::gone, "o", "exited", "7")};
+  EXPECT_EQ(words(merged_holds({lost_data, one, two}, 100)), "o released exited;f forced ;f forced ;");
+  EXPECT_EQ(words(merged_holds({lost_data, one, two}, 2)), "o released exited;f forced ;");
+  EXPECT_EQ(words(merged_holds({{past(2, Outcome::gone, "o", "lost")}, {past(1, Outcome::forced, "o")}}, 9)),
+            "o forced lost;");
+  const PastHold later = past(2, Outcome::released, "o", "", "8"), sooner = past(1, Outcome::released, "o", "", "7");
+  EXPECT_EQ(words(merged_holds({{later}, {sooner}}, 9)), "o released ;o released ;");
 }
 
 TEST(JoinHistory, AnUnwantedEntryCompletesAWantedHold) {
@@ -74,19 +84,6 @@ TEST(JoinHistory, AnUnwantedEntryCompletesAWantedHold) {
   const auto holds = all_of(failed);
   EXPECT_EQ(words(holds), "o forced exited;");
   EXPECT_EQ(holds.front().waited, milliseconds(7));
-}
-
-TEST(JoinHistory, TheSameHoldOnSeveralServersIsOne) {
-  const std::vector<PastHold> one = {past(12, Outcome::released, "o", "exited", "7"), past(3, Outcome::forced, "f"),
-                                     past(2, Outcome::forced, "f")};
-  const std::vector<PastHold> two = {past(11, Outcome::released, "o", "exited", "7"), past(4, Outcome::forced, "f")};
-  const std::vector<PastHold> lost_data = {past(13, Outcome::gone, "o", "exited", "7")};
-  EXPECT_EQ(words(merged_holds({lost_data, one, two}, 100)), "o released exited;f forced ;f forced ;");
-  EXPECT_EQ(words(merged_holds({lost_data, one, two}, 2)), "o released exited;f forced ;");
-  EXPECT_EQ(words(merged_holds({{past(2, Outcome::gone, "o", "lost")}, {past(1, Outcome::forced, "o")}}, 9)),
-            "o forced lost;");
-  const PastHold later = past(2, Outcome::released, "o", "", "8"), sooner = past(1, Outcome::released, "o", "", "7");
-  EXPECT_EQ(words(merged_holds({{later}, {sooner}}, 9)), "o released ;o released ;");
 }
 
 }  // namespace

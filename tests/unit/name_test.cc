@@ -8,13 +8,21 @@
 namespace rlock::lock {
 namespace {
 
-TEST(LockName, MakesRedissonsKeys) {
+TEST(LockName, MakesRedissonsKeysAndIsFoundFromItsHolderKey) {
   const auto plain = *LockName::parse("myLock");
   EXPECT_EQ(plain.text(), "myLock");
   EXPECT_EQ(plain.companion(lua::kReleases), "redisson_lock__channel:{myLock}");
   EXPECT_EQ(plain.token_key(), "redisson_lock_token:{myLock}");
   EXPECT_EQ(plain.holder_key(), "rlock:holder:{myLock}");
   EXPECT_EQ(LockName::parse("{x}y")->companion(lua::kReleases), "redisson_lock__channel:{x}y");
+  for (const char* text : {"a", "{x}y", "x{y}z", "a b"}) {
+    const auto name = *LockName::parse(text);
+    ASSERT_TRUE(LockName::of_companion(lua::kHolder, name.holder_key())) << text;
+    EXPECT_EQ(LockName::of_companion(lua::kHolder, name.holder_key())->text(), text);
+  }
+  for (const char* key : {"", "rlock:holder", "rlock:holder:", "rlock:holder:{}", "other:{a}", "rlock:holder:{a"}) {
+    EXPECT_FALSE(LockName::of_companion(lua::kHolder, key)) << key;
+  }
 }
 
 TEST(LockName, AcceptsNamesThatKeepTheirKeysInOneSlot) {
@@ -54,17 +62,6 @@ TEST(LockName, IsNoCompanionOfAnotherLock) {
   }
 }
 
-TEST(LockName, IsFoundFromItsHolderKey) {
-  for (const char* text : {"a", "{x}y", "x{y}z", "a b"}) {
-    const auto name = *LockName::parse(text);
-    ASSERT_TRUE(LockName::of_companion(lua::kHolder, name.holder_key())) << text;
-    EXPECT_EQ(LockName::of_companion(lua::kHolder, name.holder_key())->text(), text);
-  }
-  for (const char* key : {"", "rlock:holder", "rlock:holder:", "rlock:holder:{}", "other:{a}", "rlock:holder:{a"}) {
-    EXPECT_FALSE(LockName::of_companion(lua::kHolder, key)) << key;
-  }
-}
-
 TEST(OwnerId, IsFreshEachTimeAndLooksLikeRedissons) {
   std::set<std::string> seen;
   for (int i = 0; i < 1000; ++i) seen.insert(OwnerId::fresh().text());
@@ -86,13 +83,10 @@ TEST(AncestorLocks, CarriesNamesWithBlanks) {
   EXPECT_FALSE(held.owner_of(*LockName::parse("c")));
 }
 
-TEST(AncestorLocks, IgnoresNonsense) {
+TEST(AncestorLocks, TheInnermostCountsAndNonsenseDoesNot) {
   const auto held = AncestorLocks::parse("no-blank\n\n  \nowner \nid a\n" + std::string(600, 'x') + " b");
   EXPECT_EQ(held.owner_of(*LockName::parse("a"))->text(), "id");
   EXPECT_FALSE(held.owner_of(*LockName::parse("b")));
-}
-
-TEST(AncestorLocks, TheInnermostCounts) {
   const auto a = *LockName::parse("a");
   EXPECT_EQ(AncestorLocks::parse("one a\ntwo a").owner_of(a)->text(), "two");
 }

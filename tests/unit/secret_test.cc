@@ -10,11 +10,17 @@
 namespace rlock {
 namespace {
 
-TEST(Secret, HoldsWhatItWasGiven) {
+TEST(Secret, HoldsWhatItWasGivenAndIsWipedForAllCopies) {
   EXPECT_EQ(Secret("pass word").text(), "pass word");
   EXPECT_EQ(Secret("").text(), "");
   const std::string longest(std::size_t{1} << 20, 'x');
   EXPECT_EQ(Secret(longest).text(), longest);
+  Secret secret("password");
+  const Secret copy = secret;
+  const char* bytes = copy.text().data();
+  secret.wipe();
+  EXPECT_EQ(copy.text(), "");
+  EXPECT_EQ(std::string(bytes, 8), std::string(8, '\0'));
 }
 
 TEST(Secret, IsWrittenInPlace) {
@@ -26,15 +32,6 @@ TEST(Secret, IsWrittenInPlace) {
   const auto failed =
       Secret::written(10, [](std::span<char>) -> Result<std::size_t> { return fail(Error::Code::config, "no"); });
   EXPECT_EQ(failed.error().message, "no");
-}
-
-TEST(Secret, IsWipedForAllCopies) {
-  Secret secret("password");
-  const Secret copy = secret;
-  const char* bytes = copy.text().data();
-  secret.wipe();
-  EXPECT_EQ(copy.text(), "");
-  EXPECT_EQ(std::string(bytes, 8), std::string(8, '\0'));
 }
 
 TEST(Secret, IsKeptFromChildren) {

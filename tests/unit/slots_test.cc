@@ -8,15 +8,12 @@
 namespace rlock::lock {
 namespace {
 
-TEST(SlotNumbers, AreReadAndNamed) {
+TEST(SlotNumbers, AreReadAndNamedButUntrusted) {
   const Slots slots = Slots::read("0 2", {"gpu0", "gpu1", "gpu2"});
   EXPECT_EQ(slots.number_text(), "0 2");
   EXPECT_EQ(slots.resource_text(), "gpu0 gpu2");
   EXPECT_EQ(Slots::read("7", {}).number_text(), "7");
   EXPECT_EQ(Slots::read("7", {}).resource_text(), "");
-}
-
-TEST(SlotNumbers, AreUntrusted) {
   for (const std::string text : {"", " ", "x", "-1", "1  2", "1 ", "1000001", "99999999999999999999", "1\n2"}) {
     EXPECT_TRUE(Slots::read(text, {"a", "b"}).numbers.empty()) << text;
   }
