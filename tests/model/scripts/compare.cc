@@ -15,6 +15,7 @@
 #include <filesystem>
 #include <random>
 
+#include "base/text.h"
 #include "interpreter.h"
 
 namespace {
@@ -84,69 +85,23 @@ constexpr const char* kPack =
 
 // The arguments of each command: k key, f field or member, v value, i index, n whole number, s score, b bound of
 // scores, t time. An optional part comes as one of several forms.
-constexpr const char* kForms[][2] = {
-    {"get", "k"},
-    {"getrange", "kii"},
-    {"set", "kv"},
-    {"set", "kvN"},
-    {"set", "kvP"},
-    {"incr", "k"},
-    {"incrby", "kn"},
-    {"exists", "kk"},
-    {"del", "k"},
-    {"type", "k"},
-    {"pexpire", "kt"},
-    {"persist", "k"},
-    {"pttl", "k"},
-    {"hset", "kfvfv"},
-    {"hset", "kfn"},
-    {"hget", "kf"},
-    {"hmget", "kff"},
-    {"hexists", "kf"},
-    {"hdel", "kff"},
-    {"hlen", "k"},
-    {"hgetall", "k"},
-    {"hscan", "kZ"},
-    {"hincrby", "kfn"},
-    {"zadd", "ksf"},
-    {"zadd", "ksfsf"},
-    {"zadd", "kXsf"},
-    {"zincrby", "ksf"},
-    {"zrem", "kff"},
-    {"zscore", "kf"},
-    {"zrank", "kf"},
-    {"zcard", "k"},
-    {"zcount", "kbb"},
-    {"zrange", "kii"},
-    {"zrange", "kiiW"},
-    {"zrange", "kbbB"},
-    {"zrange", "kbbBLiiW"},
-    {"zrevrange", "kiiW"},
-    {"zrangebyscore", "kbbWLii"},
-    {"zrangebyscore", "kbb"},
-    {"zrevrangebyscore", "kbbW"},
-    {"zrevrangebyscore", "kbbLii"},
-    {"zremrangebyscore", "kbb"},
-    {"rpush", "kff"},
-    {"lpush", "kf"},
-    {"lpop", "k"},
-    {"lindex", "ki"},
-    {"lrange", "kii"},
-    {"lrem", "kif"},
-    {"publish", "kv"},
-    {"hset", "kf"},
-    {"zadd", "kff"},
-    {"get", ""},
-};
+constexpr std::string_view kForms =
+    "get k,getrange kii,set kv,set kvN,set kvP,incrby kn,exists kk,del k,type k,pexpire kt,"
+    "persist k,pttl k,hset kfvfv,hset kfn,hget kf,hmget kff,hexists kf,hdel kff,hlen k,"
+    "hgetall k,hscan kZ,hincrby kfn,zadd ksf,zadd ksfsf,zadd kXsf,zrem kff,zscore kf,zrank kf,"
+    "zcard k,zcount kbb,zrange kii,zrange kiiW,zrange kbbB,zrange kbbBLiiW,zrevrange kiiW,"
+    "zrangebyscore kbbWLii,zrangebyscore kbb,zrevrangebyscore kbbW,zrevrangebyscore kbbLii,"
+    "zremrangebyscore kbb,rpush kff,lrange kii,lrem kif,publish kv,hset kf,zadd kff,get";
 
 class Random {
  public:
   explicit Random(unsigned seed) : engine_(seed) {}
 
   Words command() {
-    const auto& [name, form] = kForms[below(std::size(kForms))];
-    Words words{name};
-    for (const char* kind = form; *kind; ++kind) add(words, *kind);
+    static const Words kAll = rlock::split(kForms, ',');
+    const Words form = rlock::split(one_of(kAll), ' ');
+    Words words{form.front()};
+    for (const char kind : form.size() > 1 ? form[1] : "") add(words, kind);
     return words;
   }
 

@@ -136,8 +136,6 @@ Reply incrby(Session& session, const Words& words) {
   return number(now);
 }
 
-Reply incr(Session& session, const Words& words) { return incrby(session, {"incrby", words[1], "1"}); }
-
 // Keys
 
 Reply exists(Session& session, const Words& words) {
@@ -313,19 +311,6 @@ Reply zadd(Session& session, const Words& words) {
   return number(added);
 }
 
-Reply zincrby(Session& session, const Words& words) {
-  const double by = real(words[2], "ERR value is not a valid float");
-  const Value* found = session.read(words[1], Type::zset);
-  double score = by;
-  if (found) {
-    const auto at = member_at(found->members, words[3]);
-    if (at != found->members.end()) score += at->first;
-  }
-  if (std::isnan(score)) refuse("ERR resulting score is not a number (NaN)");
-  set_score(session.write(words[1], Type::zset), words[3], score);
-  return text(score_text(score));
-}
-
 Reply zrem(Session& session, const Words& words) {
   return remove_each(session, words, Type::zset, &Value::members,
                      [](auto& members, const std::string& member) { return member_at(members, member); });
@@ -385,8 +370,6 @@ RangeOptions options_of(const Words& words, RangeOptions options, bool whole) {
       i += 2;
     } else if (whole && option == "byscore") {
       options.by_score = true;
-    } else if (whole && option == "rev") {
-      options.reverse = true;
     } else {
       refuse_syntax();
     }
@@ -464,31 +447,10 @@ Reply zremrangebyscore(Session& session, const Words& words) {
 
 // Lists and streams
 
-Reply push(Session& session, const Words& words, bool at_end) {
+Reply rpush(Session& session, const Words& words) {
   Words& elements = session.write(words[1], Type::list).elements;
-  for (std::size_t i = 2; i < words.size(); ++i) elements.insert(at_end ? elements.end() : elements.begin(), words[i]);
+  elements.insert(elements.end(), words.begin() + 2, words.end());
   return number(static_cast<long long>(elements.size()));
-}
-
-Reply rpush(Session& session, const Words& words) { return push(session, words, true); }
-Reply lpush(Session& session, const Words& words) { return push(session, words, false); }
-
-Reply lpop(Session& session, const Words& words) {
-  if (!session.read(words[1], Type::list)) return {};
-  Words& elements = session.write(words[1], Type::list).elements;
-  Reply first = text(elements.front());
-  elements.erase(elements.begin());
-  session.remove_if_empty(words[1]);
-  return first;
-}
-
-Reply lindex(Session& session, const Words& words) {
-  const Value* value = session.read(words[1], Type::list);
-  if (!value) return {};
-  const long long at = integer(words[2]);
-  const auto size = static_cast<long long>(value->elements.size());
-  const long long index = at < 0 ? at + size : at;
-  return index >= 0 && index < size ? text(value->elements[static_cast<std::size_t>(index)]) : Reply{};
 }
 
 Reply lrange(Session& session, const Words& words) {
@@ -574,7 +536,6 @@ const std::unordered_map<std::string, Command>& commands() {
       {"get", {get, 2}},
       {"getrange", {getrange, 4}},
       {"set", {set, 3, true, true}},
-      {"incr", {incr, 2, true, true}},
       {"incrby", {incrby, 3, true, true}},
       {"exists", {exists, 2}},
       {"del", {del, 2, true}},
@@ -592,7 +553,6 @@ const std::unordered_map<std::string, Command>& commands() {
       {"hscan", {hscan, 3}},
       {"hincrby", {hincrby, 4, true, true}},
       {"zadd", {zadd, 4, true, true}},
-      {"zincrby", {zincrby, 4, true, true}},
       {"zrem", {zrem, 3, true}},
       {"zscore", {zscore, 3}},
       {"zrank", {zrank, 3}},
@@ -604,9 +564,6 @@ const std::unordered_map<std::string, Command>& commands() {
       {"zrevrangebyscore", {zrevrangebyscore, 4}},
       {"zremrangebyscore", {zremrangebyscore, 4, true}},
       {"rpush", {rpush, 3, true, true}},
-      {"lpush", {lpush, 3, true, true}},
-      {"lpop", {lpop, 2, true}},
-      {"lindex", {lindex, 3}},
       {"lrange", {lrange, 4}},
       {"lrem", {lrem, 4, true}},
       {"xadd", {xadd, 5, true, true}},
