@@ -44,10 +44,9 @@ std::string joined(const std::vector<std::string>& words, const std::string& bet
   return out;
 }
 
-// The kind of an option's value: DUR, FILE, URL, PID, PROFILE, "kill|wait|ignore" or FREE; empty for a flag.
+// The kind of an option's value: DUR, FILE, URL, PID, "kill|wait|ignore" or FREE; empty for a flag.
 std::string kind_of(const OptionSpec& spec) {
   const std::string value(spec.value);
-  if (&spec == &profile_option()) return "PROFILE";
   if (value.contains('|')) return value;
   if (value == "TIME") return "DUR";                    // or a date
   if (value == "PERIOD") return "hour|day|week|month";  // or a duration
@@ -145,7 +144,6 @@ std::string zsh_action(const std::string& kind) {
                                                              {"FILE", "_files"},
                                                              {"URL", "_rlock_urls"},
                                                              {"PID", "_pids"},
-                                                             {"PROFILE", "_rlock_profiles"},
                                                              {"NAME", "_rlock_names"},
                                                              {"SUBCOMMAND", "_rlock_subcommands"},
                                                              {"FREE", " "}};
@@ -191,9 +189,11 @@ Places for_zsh() {
 std::string fish_text(std::string_view text) { return "'" + replaced(text, {{'\\', "\\\\"}, {'\'', "\\'"}}) + "'"; }
 
 std::string fish_arguments(const std::string& kind) {
-  static const std::map<std::string, std::string> functions = {
-      {"DUR", "__rlock_durations"},    {"URL", "__rlock_urls"},   {"PID", "__fish_complete_pids"},
-      {"PROFILE", "__rlock_profiles"}, {"NAME", "__rlock_names"}, {"SUBCOMMAND", "__rlock_subcommands"}};
+  static const std::map<std::string, std::string> functions = {{"DUR", "__rlock_durations"},
+                                                               {"URL", "__rlock_urls"},
+                                                               {"PID", "__fish_complete_pids"},
+                                                               {"NAME", "__rlock_names"},
+                                                               {"SUBCOMMAND", "__rlock_subcommands"}};
   if (kind == "FILE") return " -r -F";
   if (kind == "FREE") return " -x";
   if (kind.contains('|')) return " -x -a '" + replaced(kind, {{'|', " "}}) + "'";

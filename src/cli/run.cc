@@ -60,7 +60,6 @@ std::vector<std::string> server_variables(const CommonOptions& options, const st
   set_file("RLOCK_SENTINEL_PASSWORD_FILE", options.sentinel_password_file);
   if (options.sentinel_user) set("RLOCK_SENTINEL_USER", options.sentinel_user);
   set_file("RLOCK_CONFIG", options.config_for_command);
-  set("RLOCK_PROFILE", options.profile_for_command);
   const auto over_tls = std::ranges::find_if(addresses, [](const auto& one) { return one.server.tls.has_value(); });
   if (over_tls != addresses.end()) add_tls_variables(set, *over_tls->server.tls);
   return all;

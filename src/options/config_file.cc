@@ -7,8 +7,6 @@
 namespace rlock::cli {
 namespace {
 
-constexpr std::string_view kProfiles = "profile";
-
 bool is_bare(char c) {
   return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '-' || c == '_';
 }
@@ -25,7 +23,7 @@ class Reader {
  public:
   Reader(const std::string& path, std::string_view text) : path_(path), text_(text) {}
 
-  Result<ConfigFile> read() {
+  Result<std::vector<ConfigEntry>> read() {
     take("\xef\xbb\xbf");  // a byte order mark
     if (const auto control = std::ranges::find_if(text_, is_control); control != text_.end()) {
       at_ = static_cast<std::size_t>(control - text_.begin());
@@ -36,12 +34,11 @@ class Reader {
       return bad("the file is not valid UTF-8; save it as UTF-8");
     }
     for (skip_lines(); at_ < text_.size(); skip_lines()) {
-      RLOCK_TRY(peek() == '[' ? table() : setting());
+      RLOCK_TRY(setting());
       skip_blanks();
       if (peek() != '#' && peek() != '\n' && at_ < text_.size()) return expected("the end of the line");
     }
-    std::ranges::sort(file_.profiles);
-    return std::move(file_);
+    return std::move(entries_);
   }
 
  private:
@@ -84,34 +81,18 @@ class Reader {
     return std::string(name);
   }
 
-  Result<void> define(const std::string& name) {
-    if (defined_.insert(name).second) return {};
-    return bad(escaped(name, 100) + " is already defined above; remove one of them");
-  }
-
-  // [profile.NAME]
-  Result<void> table() {
-    take("[");
-    const std::string first = RLOCK_TRY(name());
-    if (first != kProfiles || !take(".")) return bad(first, kUnknownTable);
-    profile_ = RLOCK_TRY(name());
-    if (!take("]")) return expected("]");
-    if (std::ranges::find(file_.profiles, profile_) == file_.profiles.end()) file_.profiles.push_back(profile_);
-    return define("[" + std::string(kProfiles) + "." + profile_ + "]");
-  }
-
   Result<void> setting() {
     const std::ptrdiff_t begin = line();
+    if (peek() == '[') return bad(kNoTable);
     const std::string key = RLOCK_TRY(name());
-    if (peek() == '.') return bad(key, key == kProfiles ? kNoProfile : kUnknownTable);
+    if (peek() == '.') return bad(key, kNoTable);
     if (!take("=")) return expected("=");
     skip_blanks();
-    const bool in_profile = !profile_.empty();
-    const std::string whole = (in_profile ? std::string(kProfiles) + "." + profile_ + "." : "") + key;
-    RLOCK_TRY(define(whole));
-    ConfigEntry entry{.profile = profile_, .name = key, .source = {Source::Kind::file, whole, path_, begin}};
+    if (std::ranges::find(entries_, key, &ConfigEntry::name) != entries_.end())
+      return bad(escaped(key, 100) + " is already defined above; remove one of them");
+    ConfigEntry entry{.name = key, .source = {Source::Kind::file, key, path_, begin}};
     RLOCK_TRY(read_value(entry, key));
-    file_.entries.push_back(std::move(entry));
+    entries_.push_back(std::move(entry));
     return {};
   }
 
@@ -175,21 +156,19 @@ class Reader {
     return expected("a valid escape after \\");
   }
 
-  static constexpr const char* kUnknownTable = "unknown table; only [profile.NAME] is possible";
-  static constexpr const char* kNoProfile = "write the settings of a profile below [profile.NAME]";
+  static constexpr const char* kNoTable =
+      "tables are not possible; use one file for each environment, and choose it with --config FILE";
 
   std::string path_;
   std::string_view text_;
   std::size_t at_ = 0;
-  std::string profile_;            // whose settings follow; "": none
-  std::set<std::string> defined_;  // settings, and profiles as [profile.NAME]
-  ConfigFile file_;
+  std::vector<ConfigEntry> entries_;
 };
 
 }  // namespace
 
-bool is_profile_name(std::string_view name) { return !name.empty() && std::ranges::all_of(name, is_bare); }
-
-Result<ConfigFile> read_config(const std::string& path, std::string_view text) { return Reader(path, text).read(); }
+Result<std::vector<ConfigEntry>> read_config(const std::string& path, std::string_view text) {
+  return Reader(path, text).read();
+}
 
 }  // namespace rlock::cli

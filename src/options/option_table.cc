@@ -63,7 +63,6 @@ constexpr auto kCommon = part<CommonOptions, Group::common>({
     {"--server-timeout", "DUR", into<exchange_time, &CommonOptions::timeout>,
      "allow DUR for each exchange with the server", kSetting, CommonOptions::kDefaultTimeout},
     {"--config", "FILE", {}, "read this configuration file instead of the usual ones", kSetting},
-    {"--profile", "NAME", {}, "also use the settings of [profile.NAME] in the configuration files", kSetting},
     {"-q,--quiet", "", into<flag, &CommonOptions::quiet>, "print errors only", kSetting | kOften},
     {"-v,--verbose", "", into<flag, &CommonOptions::verbose>, "say what rlock does, and where each option comes from",
      kSetting},
@@ -441,7 +440,7 @@ that it comes from. It does not show passwords, or texts that may contain one.
 
 Examples:
   rlock config
-  rlock config --profile ci
+  rlock config --config ci.toml
 
 Exit status: 78 if a file, a variable or a value is wrong.
 )~"}),
@@ -484,7 +483,6 @@ std::vector<const OptionSpec*> options_of(const SubcommandSpec* spec) {
 
 const OptionSpec& url_option() { return kCommon.named("--url"); }
 const OptionSpec& config_option() { return kCommon.named("--config"); }
-const OptionSpec& profile_option() { return kCommon.named("--profile"); }
 const OptionSpec& log_format_option() { return kCommon.named("--log-format"); }
 
 }  // namespace rlock::cli

@@ -19,14 +19,14 @@ struct Source {
   enum class Kind { option, variable, file, fallback };  // fallback: nowhere, so the default applies
 
   Kind kind = Kind::fallback;
-  std::string name;  // of the option or variable; in a file, the whole key
+  std::string name;  // of the option, variable or setting
   std::string file{};
   std::ptrdiff_t line = 0;
   int rank = 0;  // lower ranks take precedence: the command line is 0, variables are 1
 
   bool on_command_line() const { return kind == Kind::option; }
   bool is_default() const { return kind == Kind::fallback; }
-  // For messages: "--lease", "RLOCK_LEASE", "/etc/rlock/rlock.toml:3: profile.ci.lease", "default".
+  // For messages: "--lease", "RLOCK_LEASE", "/etc/rlock/rlock.toml:3: lease", "default".
   std::string text() const;
 };
 inline constexpr int kRankOfVariables = 1;
@@ -68,9 +68,9 @@ struct CommonOptions {
   std::optional<std::string> sentinel_password_file, sentinel_user;
   redis::TlsSettings tls;
   std::string tls_option;  // a TLS option that was given on the command line, if any
-  // From the configuration files; a nested rlock uses the last two to find the same settings.
+  // From the configuration files; a nested rlock uses the last one to find the same addresses.
   std::vector<ConfiguredUrl> configured_urls;
-  std::optional<std::string> config_for_command, profile_for_command;
+  std::optional<std::string> config_for_command;
   milliseconds timeout = kDefaultTimeout;
   bool quiet = false, verbose = false, json_log = false, syslog = false;
 };
@@ -205,7 +205,7 @@ enum class Group { general, waiting, kind, supervision, hooks, common };
 // A value, or a description in words; empty: there is no default.
 using Default = std::variant<std::string_view, int, milliseconds>;
 
-constexpr int kSetting = 1;  // also a variable RLOCK_NAME and, except for --config and --profile, a key in files
+constexpr int kSetting = 1;  // also a variable RLOCK_NAME and, except for --config, a key in files
 constexpr int kOften = 2;    // also in the short help of -h
 constexpr int kPublic = 4;   // its text is shown to everybody, so it need not be hidden
 constexpr int kRisky = 8;    // it takes away safety, so it is never suggested for an unknown word
@@ -264,7 +264,6 @@ std::vector<const OptionSpec*> options_of(const SubcommandSpec* spec);
 // Options that are needed before all options are read.
 const OptionSpec& url_option();
 const OptionSpec& config_option();
-const OptionSpec& profile_option();
 const OptionSpec& log_format_option();
 
 }  // namespace rlock::cli

@@ -95,8 +95,7 @@ std::unexpected<Error> bad_entry(const ConfigEntry& entry, const std::string& wh
 // The option with the name of the entry.
 Result<const OptionSpec*> option_of(const ConfigEntry& entry) {
   std::vector<const OptionSpec*> known = all_settings();
-  // These select what is read from files.
-  std::erase_if(known, [](auto* option) { return option == &config_option() || option == &profile_option(); });
+  std::erase(known, &config_option());  // it selects what is read
   const auto found = std::ranges::find(known, entry.name, &OptionSpec::name);
   if (found != known.end()) return *found;
   const auto spelled = [](std::string_view name) { return std::string(name); };
@@ -131,7 +130,7 @@ std::string advice_for(const std::string& path) {
 struct SettingsFile {
   std::string path;
   bool chosen, can_be_read_again;
-  ConfigFile content;
+  std::vector<ConfigEntry> entries;
 };
 
 // Adds the settings of one source after the other.
@@ -145,10 +144,8 @@ class SettingsLoader : public Settings {
       if (tidy && given != known_.end()) given->second.text = tidied(*option, given->second.text);
     }
     RLOCK_TRY(add_variables());
-    const std::vector<SettingsFile> read = RLOCK_TRY(read_files());
-    RLOCK_TRY(add_profile(read));
-    for (const SettingsFile& file : read) {
-      add_entries(file, "");
+    for (const SettingsFile& file : RLOCK_TRY(read_files())) {
+      add_entries(file);
       files.push_back(file.path);
     }
     return {};
@@ -167,9 +164,9 @@ class SettingsLoader : public Settings {
     }
     std::string text(kLongestFile, '\0');
     text.resize(RLOCK_TRY(file->read(text)));
-    ConfigFile content = RLOCK_TRY(read_config(path, text));
-    for (const ConfigEntry& entry : content.entries) RLOCK_TRY(check_entry(entry, *file, path));
-    return SettingsFile{path, chosen, file->is_file(), std::move(content)};
+    auto entries = RLOCK_TRY(read_config(path, text));
+    for (const ConfigEntry& entry : entries) RLOCK_TRY(check_entry(entry, *file, path));
+    return SettingsFile{path, chosen, file->is_file(), std::move(entries)};
   }
 
   Result<std::vector<SettingsFile>> read_files() const {
@@ -201,11 +198,9 @@ class SettingsLoader : public Settings {
     return {};
   }
 
-  // `profile` is empty for the settings outside of profiles.
-  void add_entries(const SettingsFile& file, std::string_view profile) {
+  void add_entries(const SettingsFile& file) {
     ++rank_;
-    for (const ConfigEntry& entry : file.content.entries) {
-      if (entry.profile != profile) continue;
+    for (const ConfigEntry& entry : file.entries) {
       const OptionSpec& option = **option_of(entry);
       add(option, {tidied(option, entry.text), entry.source});
       if (&option != &url_option() || !holds_password(entry)) continue;
@@ -214,38 +209,6 @@ class SettingsLoader : public Settings {
       }
       if (file.chosen && file.can_be_read_again) config_for_command = file.path;
     }
-  }
-
-  Result<void> add_profile(std::span<const SettingsFile> files) {
-    const Setting* said = find(profile_option());
-    if (!said) return {};
-    if (!is_profile_name(said->text)) {
-      return std::unexpected(
-          blame({Error::Code::usage, in_quotes(said->text) + " is not a profile's name: use letters, digits, - and _"},
-                said->source));
-    }
-    bool found = false;
-    for (const SettingsFile& file : files) {
-      if (std::ranges::find(file.content.profiles, said->text) == file.content.profiles.end()) continue;
-      found = true;
-      add_entries(file, said->text);
-      if (!file.chosen || file.can_be_read_again) profile_for_command = said->text;
-      if (file.chosen && file.can_be_read_again) config_for_command = file.path;
-    }
-    return found ? Result<void>() : no_such_profile(*said, files);
-  }
-
-  static std::unexpected<Error> no_such_profile(const Setting& said, std::span<const SettingsFile> files) {
-    std::string read;
-    std::set<std::string_view> names;
-    for (const SettingsFile& file : files) {
-      read += (read.empty() ? " in " : " or ") + escaped(file.path);
-      names.insert(file.content.profiles.begin(), file.content.profiles.end());
-    }
-    return fail(Error::Code::config,
-                said.source.text() + ": there is no profile " + in_quotes(said.text) +
-                    (files.empty() ? ", because there is no configuration file" : read) + "; " +
-                    (names.empty() ? "write its settings below [profile.NAME]" : "there are: " + joined(names, ", ")));
   }
 
   int rank_ = 0;  // of the source being read

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Where the text of an option comes from, in order of precedence: the command line, a variable RLOCK_…, the chosen
-// profile in the configuration files, and their settings outside of profiles. In each case the user's file comes before
-// the host's.
+// Where the text of an option comes from, in order of precedence: the command line, a variable RLOCK_…, the
+// user's configuration file, and the host's.
 #pragma once
 
 #include "options/parse.h"
@@ -12,8 +11,7 @@ class Settings {
  public:
   // Reads the file of --config or RLOCK_CONFIG, which must exist, or else the usual two files, if they exist.
   // Errors (config): those of TrustedFile and read_config; an address with a password in a file that others may read;
-  // an unknown key, or a value of the wrong type, also in profiles that are not chosen; an unknown profile; an empty
-  // variable.
+  // an unknown key, or a value of the wrong type; an empty variable.
   static Result<Settings> load(const Parsed& parsed);
 
   // The effective setting of an option, or null. Variables and files only count for options that the table marks as
@@ -24,12 +22,12 @@ class Settings {
   std::vector<std::string> files;
 
   // The addresses with a password in the configuration files, in order of precedence, including those that another
-  // address overrides, but not those in profiles that are not chosen.
+  // address overrides.
   std::vector<ConfiguredUrl> addresses_with_password;
 
-  // What a nested rlock needs to find the chosen profile and these addresses: the file, if it is not one of the usual
-  // two and can be read again, and the profile, unless its file cannot be read again.
-  std::optional<std::string> config_for_command, profile_for_command;
+  // What a nested rlock needs to find these addresses: the file, if it is not one of the usual two and can be read
+  // again.
+  std::optional<std::string> config_for_command;
 
  protected:
   std::map<std::string_view, Setting> known_;  // by the option's name

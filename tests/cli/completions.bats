@@ -137,17 +137,6 @@ let_go() { redis srv flushall >/dev/null; }
   done
 }
 
-@test "profiles of the configuration file on the command line" {
-  cat >my.toml <<TOML
-[profile.test-one]
-wait = "1s"
-[profile.other]
-wait = "1s"
-TOML
-  all_complete $'rlock --config my.toml --profile te\t' 'rlock|--config|my.toml|--profile|test-one' \
-    $'rlock status --config=my.toml --profile=o\t' 'rlock|status|--config=my.toml|--profile=other'
-}
-
 @test "names of held locks" {
   local subcommand lines=()
   hold deployment
@@ -208,12 +197,11 @@ TOML
   local url=$RLOCK_URL
   hold deployment
   export RLOCK_URL=redis://127.0.0.1:1
-  printf 'url = "%s"\n[profile.away]\nurl = "redis://127.0.0.1:1"\n' "$url" >my.toml
+  printf 'url = "%s"\n' "$url" >my.toml
   unset RLOCK_URL
   all_complete "rlock --url $url status dep"$'\t' "rlock|--url|$url|status|deployment" \
     "rlock status --url=$url dep"$'\t' "rlock|status|--url=$url|deployment" \
-    $'rlock --config my.toml status dep\t' 'rlock|--config|my.toml|status|deployment' \
-    $'rlock --config my.toml --profile away status dep\t' 'rlock|--config|my.toml|--profile|away|status|dep'
+    $'rlock --config my.toml status dep\t' 'rlock|--config|my.toml|status|deployment'
   let_go
 }
 
@@ -224,7 +212,7 @@ TOML
   redis_freeze srv
   for line in 'rlock --url redis://127.0.0.1:1 status de' "rlock --url $url status de" \
     "rlock --url unix://$locked_sock status de" 'rlock --config bad.toml status de' \
-    'rlock --config bad.toml --profile de' "rlock --url local:$PWD/own status de"; do
+    "rlock --url local:$PWD/own status de"; do
     cases+=("$line"$'\t' "${line// /|}")
   done
   for shell in $(shells); do

@@ -67,19 +67,6 @@ with_host_file() {
   rm -rf "$folder"
 }
 
-@test "a profile may be in either file or in both, and takes precedence over settings outside of profiles in both" {
-  own_etc
-  printf '%s\n' 'reason = "of the user"' '[profile.ci]' 'lease = "42s"' >"$USER_FILE"
-  with_host() { run -0 --separate-stderr with_host_file "$@"; }
-  with_host $'[profile.ci]\nlease = "46s"\nreason = "of ci"' "$RLOCK" run --profile ci x -- "$RLOCK" status x
-  [[ $output =~ lease\ +42s && $output == *'of ci'* ]]
-  with_host $'[profile.other]\nlease = "46s"' "$RLOCK" run --profile other x -- "$RLOCK" status x
-  [[ $output =~ lease\ +46s && $output == *'of the user'* ]]
-  run -78 --separate-stderr with_host_file '[profile.other]' "$RLOCK" run --profile none x -- touch ran
-  assert_says "no profile 'none' in $USER_FILE or /etc/rlock/rlock.toml; there are: ci, other"
-  [[ ! -e ran ]]
-}
-
 # File owners. As root, a job would run what another user says; only root can give files away.
 foreign() { ((EUID == 0)) || skip 'only root can give a file away'; }
 

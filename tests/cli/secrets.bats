@@ -338,40 +338,6 @@ nests() {
   RLOCK_URL=$URL RLOCK_PASSWORD=$OTHER hidden 77 status x
 }
 
-@test "nested: address and password in a profile" {
-  export XDG_CONFIG_HOME=$PWD/config
-  mkdir -p config/rlock
-  {
-    echo "url = \"unix://:$OTHER@$PWD/none\""
-    printf '[profile.ci]\nurl = "%s"\n[profile.other]\n' "$(with_secret "$URL" ":$SECRET")"
-  } >c.toml
-  chmod 600 c.toml
-  nested --config c.toml --profile ci
-  [[ $status == 0 && -z $stderr ]]
-  RLOCK_CONFIG=c.toml RLOCK_PROFILE=ci nested
-  [[ $status == 0 && -z $stderr ]]
-  # A pipe cannot be read again.
-  nested --config <(cat c.toml) --profile ci
-  [[ $status == 77 && $stderr == *RLOCK_PASSWORD_FILE* ]]
-  unseen "$SECRET" "$OTHER"
-  cp c.toml config/rlock/rlock.toml
-  nested --profile ci
-  [[ $status == 0 && -z $stderr ]]
-  # A profile that is not chosen does not matter.
-  RLOCK_URL=$URL tells 77 'requires a password' rlock status --profile other x
-}
-
-@test "nested: an address outside of profiles uses its own password, regardless of the profile's address" {
-  {
-    printf 'url = "%s"\n' "$(with_secret "$URL" ":$SECRET")"
-    printf '[profile.ci]\nurl = "unix://:%s@%s/none"\n' "$OTHER" "$PWD"
-  } >c.toml
-  chmod 600 c.toml
-  RLOCK_URL=$URL run -0 --separate-stderr rlock status --config c.toml --profile ci x
-  RLOCK_URL=$URL nested --config c.toml --profile ci
-  [[ $status == 0 && -z $stderr ]]
-}
-
 @test "nested: a file with the password, or with that and the address, by option, variable and configuration" {
   config "url = \"$(with_secret "$URL" ":$SECRET")\""
   nests --config c.toml
@@ -466,12 +432,6 @@ remembered() {
   local right=$SECRET
   local SECRET=$OTHER
   remembered "RLOCK_PASSWORD=$right" "REDISCLI_AUTH=$OTHER" "RLOCK_URL=$URL" --
-}
-@test "memory: the address in a profile" {
-  printf 'url = "unix://:%s@%s/none"\n' "$OTHER" "$PWD" >c.toml
-  printf '[profile.ci]\nurl = "%s"\n' "$(with_secret "$URL" ":$SECRET")" >>c.toml
-  chmod 600 c.toml
-  remembered -- --config c.toml --profile ci
 }
 @test "memory: the keeper has at most one copy" {
   readable_memory

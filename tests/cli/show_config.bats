@@ -28,17 +28,14 @@ shown() {
   # All settings of a configuration file.
   sed -n 's/^The settings are \(.*\)\.$/\1/p' "$TESTS_DIR/../man/rlock.toml.5" | sed 's/ and /, /; s/, /\n/g' | sort >known
   (($(wc -l <known) >= 30))
-  diff known <(cut -d' ' -f1 <<<"$output" | grep -vxE 'password|config|profile' | sort)
+  diff known <(cut -d' ' -f1 <<<"$output" | grep -vxE 'password|config' | sort)
 }
 
-@test "where a setting comes from: option, variable, profile, file; the highest precedence counts" {
-  printf '%s\n' 'lease = "41s"' 'server-timeout = "2s"' '[profile.ci]' 'lease = "42s"' 'wait = 5' >"$USER_FILE"
+@test "where a setting comes from: option, variable, file; the highest precedence counts" {
+  printf '%s\n' 'lease = "41s"' 'server-timeout = "2s"' >"$USER_FILE"
   [[ $(shown lease) == "41s $USER_FILE:1: lease" && $(shown wait) == 'without limit default' ]]
   [[ $(shown config) == "$USER_FILE default" ]]
-  [[ $(shown lease --profile ci) == "42s $USER_FILE:4: profile.ci.lease" ]]
-  [[ $(shown wait --profile ci) == "5 $USER_FILE:5: profile.ci.wait" && $(shown profile --profile ci) == 'ci --profile' ]]
-  [[ $(RLOCK_PROFILE=ci shown profile) == 'ci RLOCK_PROFILE' ]]
-  [[ $(RLOCK_LEASE=43s shown lease --profile ci) == '43s RLOCK_LEASE' ]]
+  [[ $(RLOCK_LEASE=43s shown lease) == '43s RLOCK_LEASE' ]]
   [[ $(shown server-timeout) == "2s $USER_FILE:2: server-timeout" && $(shown server-timeout --server-timeout 3s) == '3s --server-timeout' ]]
   cp "$USER_FILE" other.toml
   [[ $(shown config --config other.toml) == 'other.toml --config' ]]
@@ -48,9 +45,9 @@ shown() {
 @test "neither passwords nor texts that may contain one are shown" {
   local secret=K9nope3secret
   printf '%s\n' "url = \"redis://me:$secret@h\"" "on-acquire = \"curl $secret\"" "password-command = \"echo $secret\"" \
-    "[profile.p]" "on-lost = \"$secret\"" >"$USER_FILE"
+    "on-lost = \"$secret\"" >"$USER_FILE"
   RLOCK_PASSWORD=$secret REDISCLI_AUTH=$secret RLOCK_SENTINEL_PASSWORD=$secret RLOCK_ON_RELEASE="x $secret" \
-    run -0 rlock config -v --profile p
+    run -0 rlock config -v
   [[ $output != *"$secret"* && $output == *'redis://me@h:6379'* ]]
   [[ $(shown password) == "(not shown) $USER_FILE:3: password-command" ]]
   [[ $(shown on-acquire) == "(not shown) $USER_FILE:2: on-acquire" ]]
@@ -65,11 +62,10 @@ shown() {
 }
 
 @test "where a setting comes from does not depend on the file's name" {
-  for file in RLOCK_my.toml --lease 'a: profile.toml' 'b: profile.ci.toml'; do
-    printf '%s\n' 'lease = "41s"' 'password-file = "pass"' '[profile.ci]' 'wait = 5' >"./$file"
+  for file in RLOCK_my.toml --lease 'a: b.toml'; do
+    printf '%s\n' 'lease = "41s"' 'password-file = "pass"' >"./$file"
     [[ $(shown lease "--config=$file") == "41s $file:1: lease" ]]
     [[ $(shown password "--config=$file") == "(not shown) $file:2: password-file" ]]
-    [[ $(shown wait "--config=$file" --profile ci) == "5 $file:4: profile.ci.wait" ]]
     [[ $(shown config "--config=$file") == "$file --config" && $(shown url "--config=$file") == *' default' ]]
   done
 }
@@ -85,7 +81,6 @@ shown() {
   RLOCK_URL=nowhere tells 78 'RLOCK_URL: bad address' rlock config
   run -64 --separate-stderr rlock config --url nowhere
   tells 64 "unexpected argument 'lease'" rlock config lease
-  tells 78 'there is no profile' rlock config --profile none
   run -71 sh -c '"$0" config >/dev/full' "$RLOCK"
 }
 

@@ -215,7 +215,7 @@ settings() {
 
 @test "the settings of a configuration file are those that rlock.toml(5) lists" {
   sed -n 's/^The settings are \(.*\)\.$/\1/p' "$ROOT/man/rlock.toml.5" | sed 's/ and /, /; s/, /\n/g' | sort >listed
-  # --config and --profile set nothing and are not allowed in a file.
+  # --config sets nothing and is not allowed in a file.
   settings | diff - listed
 }
 

@@ -243,13 +243,11 @@ cron_lines() {
   # The configuration guide has the same one.
   diff example.toml <(sed -n '/^```toml$/,/^```$/{/^```/d;p}' "$TESTS_DIR/../docs/configuration.md")
   chmod go-w example.toml
-  # Its servers stand for two that do not exist here.
-  sed -i 's/cache\.example/127.0.0.1:1/; s/ci\.example/127.0.0.1:2/' example.toml
+  # Its server stands for one that does not exist here.
+  sed -i 's/cache\.example/127.0.0.1:1/' example.toml
   unset RLOCK_URL
   run -69 --separate-stderr rlock --config example.toml run -n deploy -- touch ran
   assert_says '127.0.0.1:1'
-  run -69 --separate-stderr rlock --config example.toml --profile ci run -n deploy -- touch ran
-  assert_says '127.0.0.1:2'
   [[ ! -e ran ]]
 }
 

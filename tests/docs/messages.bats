@@ -83,7 +83,7 @@ job() {
   echo 'url = ["a",' >c.toml
   job 78 'c.toml:2: column 1: expected ]' --config c.toml
   printf 'lease = "5s"\n[wait]\n' >c.toml
-  job 78 'c.toml:2: wait: unknown table' --config c.toml
+  job 78 'c.toml:2: tables are not possible; use one file for each environment, and choose it with --config FILE' --config c.toml
 }
 
 @test "messages: a hold that belongs to another owner or is gone" {

@@ -51,15 +51,12 @@ void fuzz_name(std::string_view bytes) {
   check(LockName::of_companion(lua::kQueue, name->queue_key()) == *name);
 }
 
-// A configuration file has a name at most once in a profile, and no value in a message.
+// A configuration file has a name at most once, and no value in a message.
 void fuzz_config(std::string_view bytes) {
   const auto file = cli::read_config("f", bytes);
   if (!file) return check(is_printable(file.error().message));
-  std::set<std::pair<std::string, std::string>> names;
-  for (const auto& entry : file->entries) {
-    check(names.emplace(entry.profile, entry.name).second);
-    check(entry.profile.empty() || std::ranges::binary_search(file->profiles, entry.profile));
-  }
+  std::set<std::string> names;
+  for (const auto& entry : *file) check(names.insert(entry.name).second);
 }
 
 }  // namespace

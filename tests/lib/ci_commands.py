@@ -102,7 +102,7 @@ def shown(locks):
     yield from (("status",), ("status", "-v", *locks), ("status", "--json"), ("status", "--names"), ("status", "--html", "-"))
     yield from (("status", "--prometheus"), ("status", "--succeeded-within", "1h", *locks), ("status", "--is-held", *locks))
     yield from (("history",), ("history", "--json"), ("history", "--html", "-"))
-    yield from (("history", "--failed", one), ("doctor",), ("doctor", "--json"), ("config", f"--profile={one}"))
+    yield from (("history", "--failed", one), ("doctor",), ("doctor", "--json"), ("config", f"--config={one}"))
     yield from (("run", "-n", "-v", one, "--", "true"), ("run", "-n", "--log-format", "json", one, "--", "true"))
     yield from (("run", "--status-fd", "1", "-w", "1s", *locks, "--", "true"), ("release", one, "--owner", text() + ":1"))
     yield from (("renew", one, "--owner", text() + ":1"), ("acquire", "--export", one, one + "2", one + "\n3"))

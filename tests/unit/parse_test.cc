@@ -70,7 +70,7 @@ TEST(Parse, EveryOptionOfTheTableIsTaken) {
 
 TEST(OptionTable, EveryOptionFillsAMember) {
   for (const OptionSpec& option : common_options()) {
-    EXPECT_TRUE(option.fill || &option == &config_option() || &option == &profile_option()) << option.name();
+    EXPECT_TRUE(option.fill || &option == &config_option()) << option.name();
   }
   for (const SubcommandSpec& spec : subcommands()) {
     for (const OptionSpec& option : spec.options()) {
