@@ -332,7 +332,6 @@ Result<void> check_for_quorum(const lock::Mode& mode, const lock::WaitPolicy& po
        "--slots or --from: majorities would let in more jobs than there are slots, and could not agree on their "
        "numbers"},
       {policy.replicas > 0, "--wait-replicas: the other servers of the quorum do what replicas would do"},
-      {policy.on_disk, "--wait-aof: the other servers of the quorum do what a disk would do"},
       {policy.queueing.most.has_value(), "--max-queue: there is no queue"},
       {policy.queueing.replace, "--replace-waiting: there is no queue"},
       {policy.queueing.priority != 0, "--priority: there is no queue"}};

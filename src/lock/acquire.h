@@ -22,7 +22,6 @@ struct WaitPolicy {
   milliseconds longest_look = 1min;  // the longest time between two looks at the lock
   milliseconds renew_every{};        // for locks that are held while waiting for the others
   int replicas = 0;                  // a grant counts only once this many replicas of the server have it
-  bool on_disk = false;              // and once it is on their disks and the server's
   AtFront at_front;                  // may be empty
   // Called between two looks at a held lock; must be quick. Returns when to call it again. Its error ends the wait.
   std::function<Result<TimePoint>()> meanwhile;

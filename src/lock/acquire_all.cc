@@ -49,9 +49,8 @@ class Acquisition {
     }
     // We may have waited for the server without being told, and a renewal may have failed in the meantime.
     const bool doubtful = holds_.size() > 1 && (waited_ || is_due());
-    const bool acknowledged = policy_.replicas > 0 || policy_.on_disk;
-    if (doubtful || acknowledged) RLOCK_TRY(or_again(keep(true)));
-    if (acknowledged) RLOCK_TRY(or_again(expect_acknowledgement()));
+    if (doubtful || policy_.replicas > 0) RLOCK_TRY(or_again(keep(true)));
+    if (policy_.replicas > 0) RLOCK_TRY(or_again(expect_acknowledgement()));
     return Taken{std::exchange(holds_, {}), 0, {}};
   }
 
@@ -113,27 +112,19 @@ class Acquisition {
 
   // Replicas acknowledge what one connection has written, so the holds were just renewed over these connections. WAIT
   // does not rule out a loss (redis.io, WAIT), because a replica that lacks the lock may still become the master.
-  // WAITAOF does the same for disks.
   Result<void> expect_acknowledgement() {
     const milliseconds limit = std::min<milliseconds>(policy_.exchange / 2, kAcknowledgement);
     const std::string wanted = std::to_string(policy_.replicas), time = std::to_string(limit.count());
     std::vector<std::string> names;
     for (const Hold& hold : holds_) names.push_back(hold.name().text());
-    const auto replies = client_.call_over_same(
-        policy_.on_disk ? redis::Words{"WAITAOF", "1", wanted, time} : redis::Words{"WAIT", wanted, time}, names,
-        policy_.next());
+    const auto replies = client_.call_over_same({"WAIT", wanted, time}, names, policy_.next());
     if (!replies && replies.error().code == Error::Code::protocol) {
-      return fail(Error::Code::config,
-                  replies.error().message + (policy_.on_disk ? "; --wait-aof needs Redis 7.2 and appendonly yes"
-                                                             : "; --wait-replicas needs a server with WAIT"));
+      return fail(Error::Code::config, replies.error().message + "; --wait-replicas needs a server with WAIT");
     }
     RLOCK_TRY(replies);
     long long acknowledged = policy_.replicas;
     for (const redis::Reply& reply : *replies) {
-      if (policy_.on_disk && reply.at(0).as_number().value_or(0) < 1) {
-        return fail(Error::Code::unavailable, "the server has not written the lock to its disk, so it was given back");
-      }
-      acknowledged = std::min(acknowledged, (policy_.on_disk ? reply.at(1) : reply).as_number().value_or(0));
+      acknowledged = std::min(acknowledged, reply.as_number().value_or(0));
     }
     if (acknowledged >= policy_.replicas) return {};
     return fail(Error::Code::unavailable, std::to_string(acknowledged) + " of " + wanted +

@@ -258,7 +258,6 @@ Result<void> check_owner(const RunOptions& options) {
                       {wait.limit.value_or(0ms) > 0ms, why + "--wait"},
                       {options.supersede, why + "--supersede"},
                       {wait.replicas > 0, why + "--wait-replicas"},
-                      {wait.on_disk, why + "--wait-aof"},
                       {options.min_hold > 0ms, why + "--min-hold"},
                       {options.mode.resize, why + "--resize"},
                       {wait.queueing.priority != 0, why + "--priority"},

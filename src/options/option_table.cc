@@ -105,8 +105,6 @@ constexpr auto kWaiting = part<LockingOptions, Group::waiting>({
     {"--wait-replicas", "N",
      into<number<0, 100, "a number of replicas">, &LockingOptions::wait, &lock::WaitPolicy::replicas>,
      "have N replicas acknowledge the lock, or give it back and try again", kSetting, 0},
-    {"--wait-aof", "", into<flag, &LockingOptions::wait, &lock::WaitPolicy::on_disk>,
-     "have the server and these replicas write the lock to disk, too (Redis 7.2)", kSetting | kRare},
     {"--allow-unsafe-eviction", "", into<flag, &LockingOptions::eviction>,
      "take locks on a server that may evict them while they are held", kSetting | kRisky},
     {"--priority", "N",

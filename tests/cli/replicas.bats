@@ -10,7 +10,6 @@ setup() {
   [[ ${TEST_OVER:-} != cluster ]] || export m_over=$m_port # it has one port there
   redis_start m --port "$m_port"
   also_allow m +wait
-  also_allow m +waitaof # newer servers have it
   export RLOCK_URL
   RLOCK_URL=$(redis_url m)
 }
@@ -85,26 +84,6 @@ replica() {
   redis m acl setuser default -wait
   refused 77 '' --wait-replicas 1
   [[ $(redis m exists job) == 0 ]]
-}
-
-has_waitaof() { [[ $(redis m command info waitaof) == *waitaof* ]]; }
-
-@test "--wait-aof: a server without WAITAOF, or without an append-only file: 78" {
-  refused 78 'wait-aof needs Redis 7.2 and appendonly yes' --wait-aof
-  [[ $(redis m exists job) == 0 ]]
-}
-
-@test "--wait-aof: the lock is on the disks, also those of replicas, when the command runs" {
-  has_waitaof || skip 'this server has no WAITAOF'
-  redis m config set appendonly yes
-  run -0 --separate-stderr rlock run --wait-aof job -- sh -c 'grep -rqa "$RLOCK_OWNER" "$1"' sh "$m_dir/appendonlydir"
-  [[ -z $stderr ]]
-  replica
-  refused 69 '0 of 1 replicas have acknowledged the lock, so it was given back' -n --wait-aof --wait-replicas 1
-  redis r1 config set appendonly yes
-  in_step_on_disk() { rlock run -q -n --wait-aof --wait-replicas 1 job -- true; }
-  wait_until in_step_on_disk
-  [[ ! -e ran ]]
 }
 
 @test "-w includes the time until a server is there, and while it is gone" {
