@@ -6,17 +6,21 @@ load ../lib/job
 setup() {
   source "$TESTS_DIR/lib/sentinel.bash"
   not_over sentinel cluster 'the tests have Sentinels of their own'
+  cd "$BATS_TEST_TMPDIR" || return
 }
 
-teardown() {
-  sentinels_stop
+teardown() { sentinels_stop; }
+# begin REPLICAS SENTINELS: they run, and $RLOCK_URL is their address.
+begin() {
+  sentinels_start "$@"
+  export RLOCK_URL
+  RLOCK_URL=$(sentinels_url)
 }
 
 # refused STATUS TEXT URL: a job exits with STATUS and TEXT before it starts.
 refused() {
-  run --separate-stderr rlock run --url "$3" x -- touch "$BATS_TEST_TMPDIR/ran"
-  echo "status=$status stderr=$stderr"
-  [[ $status == "$1" && $stderr == *"$2"* && ! -e $BATS_TEST_TMPDIR/ran ]]
+  tells "$1" "$2" rlock run --url "$3" x -- touch ran
+  [[ ! -e ran ]]
 }
 
 # A Sentinel must have seen a replica for a while before it makes it a master.
@@ -25,21 +29,17 @@ held_on() { [[ $(redis "$1" exists job) == 1 ]]; }
 other_master() { [[ $(master_now "${1:-s1}") != m ]]; }
 
 @test "a job, a nested one, and a waiter: the lock is on the master" {
-  sentinels_start 1 3
-  export RLOCK_URL
-  RLOCK_URL=$(sentinels_url)
+  begin 1 3
   run -0 --separate-stderr rlock run job -- "$RLOCK" run job -- redis-cli -p "$m_port" exists job
   [[ $output == 1 && -z $stderr ]]
-  run -0 rlock run job -- sh -c 'echo "$RLOCK_URL"'
-  [[ $output == "$RLOCK_URL" ]]
-  local owner
+  prints "$RLOCK_URL" rlock run job -- sh -c 'echo "$RLOCK_URL"'
   owner=$(rlock acquire job --lease 60s)
   job_start job -- echo mine
   waits() { [[ $(redis m zcard 'rlock:queue:{job}') == 1 ]]; }
   wait_until waits
   rlock release job --owner "$owner"
-  job_status
-  [[ $status == 0 && $output == mine ]]
+  job_status 0
+  [[ $output == mine ]]
   assert_clean m
 }
 
@@ -54,30 +54,19 @@ other_master() { [[ $(master_now "${1:-s1}") != m ]]; }
   refused 69 'Connection refused' "$(sentinels_url)"
 }
 
-@test "a Sentinel that hangs costs a second, but not the lock" {
-  sentinels_start 1 3
-  redis_freeze s1
-  run -0 rlock run --url "$(sentinels_url)" job -- echo mine
-  redis_thaw s1
-}
-
 @test "a Sentinel that hangs leaves time for the others, also for a renewal of a short lease" {
-  sentinels_start 0 3
-  export RLOCK_URL
-  RLOCK_URL=$(sentinels_url)
-  job_start --lease 5s job -- bash -c "until [[ -e $BATS_TEST_TMPDIR/go ]]; do sleep 0.02; done; exit 3"
+  begin 0 3
+  job_until go --lease 5s job
   wait_until held_on m
   redis_freeze s1
   redis m client kill type normal skipme yes
-  local left
   left=$(redis m pttl job)
   renewed() { (($(redis m pttl job) > left)); }
   wait_until renewed
-  touch "$BATS_TEST_TMPDIR/go"
-  job_status
+  rlock run another -- true # it costs a second, but not the lock
+  touch go
+  job_status 3
   redis_thaw s1
-  show
-  [[ $status == 3 ]]
 }
 
 @test "an unknown master, and an address that is not a Sentinel" {
@@ -101,22 +90,19 @@ other_master() { [[ $(master_now "${1:-s1}") != m ]]; }
   wait_until in_step m
   redis_stop s2
   redis_thaw s3
-  run -0 rlock run --epoch-guard=false --url "$(sentinels_url s3 s1 s2)" job -- redis-cli -p "$r1_port" exists job
-  [[ $output == 1 ]]
+  prints 1 rlock run --epoch-guard=false --url "$(sentinels_url s3 s1 s2)" job -- redis-cli -p "$r1_port" exists job
 }
 
 @test "the Sentinels and the servers have passwords of their own" {
   sentinels_start 0 1
   redis m config set requirepass server
   redis s1 acl setuser default resetpass '>sentinel'
-  local url
   url=$(sentinels_url)
   refused 77 'requires a password' "$url"
   RLOCK_SENTINEL_PASSWORD=sentinel refused 77 'requires a password' "$url"
-  run -0 env RLOCK_SENTINEL_PASSWORD=sentinel RLOCK_PASSWORD=server "$RLOCK" run --url "$url" job -- sh -c 'env | grep -c PASSWORD || true'
-  [[ $output == 0 ]]
-  (umask 077 && echo sentinel >"$BATS_TEST_TMPDIR/sentinel" && echo server >"$BATS_TEST_TMPDIR/server")
-  run -0 rlock run --url "$url" --sentinel-password-file "$BATS_TEST_TMPDIR/sentinel" --password-file "$BATS_TEST_TMPDIR/server" job -- \
+  prints 0 env RLOCK_SENTINEL_PASSWORD=sentinel RLOCK_PASSWORD=server "$RLOCK" run --url "$url" job -- sh -c 'env | grep -c PASSWORD || true'
+  (umask 077 && echo sentinel >sentinel && echo server >server)
+  run -0 rlock run --url "$url" --sentinel-password-file sentinel --password-file server job -- \
     "$RLOCK" run other -- echo both
   [[ $output == both ]]
 }
@@ -131,61 +117,51 @@ other_master() { [[ $(master_now "${1:-s1}") != m ]]; }
   run -0 --separate-stderr rlock run --sentinel-user watcher job -- sh -c 'echo "$RLOCK_SENTINEL_USER"'
   [[ $output == watcher && -z $stderr ]]
   RLOCK_SENTINEL_USER=watcher run -1 rlock status --is-held job
-  (umask 077 && echo sentinel >"$BATS_TEST_TMPDIR/sentinel")
-  printf 'sentinel-user = "watcher"\nsentinel-password-file = "%s"\n' "$BATS_TEST_TMPDIR/sentinel" >"$BATS_TEST_TMPDIR/c.toml"
-  run -0 env -u RLOCK_SENTINEL_PASSWORD "$RLOCK" --config "$BATS_TEST_TMPDIR/c.toml" run job -- "$RLOCK" run other -- echo both
-  [[ $output == both ]]
+  (umask 077 && echo sentinel >sentinel)
+  printf 'sentinel-user = "watcher"\nsentinel-password-file = "%s"\n' "$PWD/sentinel" >c.toml
+  prints both env -u RLOCK_SENTINEL_PASSWORD "$RLOCK" --config c.toml run job -- "$RLOCK" run other -- echo both
   # The one in the address is the master's.
   refused 77 'or the user of the Sentinels (--sentinel-user)' "${RLOCK_URL/:\/\//://watcher:sentinel@}"
 }
 
 @test "the master is killed while a job holds and another waits: both run, one after the other" {
-  sentinels_start 2 3
-  export RLOCK_URL
-  RLOCK_URL=$(sentinels_url)
-  job_start --lease 12s job -- bash -c "until [[ -e $BATS_TEST_TMPDIR/go ]]; do sleep 0.02; done; echo first >>$BATS_TEST_TMPDIR/order"
+  begin 2 3
+  job_start --lease 12s job -- bash -c "until [[ -e go ]]; do sleep 0.02; done; echo first >>order"
   wait_until held_on m
-  "$RLOCK" run job -- bash -c "echo second >>$BATS_TEST_TMPDIR/order" 2>"$BATS_TEST_TMPDIR/second.err" 3>&- &
+  "$RLOCK" run job -- bash -c "echo second >>order" 2>second.err 3>&- &
   local second=$!
   waits() { [[ $(redis "$1" zcard 'rlock:queue:{job}') == 1 ]]; }
   wait_until waits r1
   wait_until waits r2
   redis_kill9 m
   wait_until other_master
-  local master left
   master=$(master_now)
   wait_until held_on "$master"
   left=$(redis "$master" pttl job)
   renewed() { (($(redis "$master" pttl job) > left)); }
   wait_until renewed
-  touch "$BATS_TEST_TMPDIR/go"
-  job_status
-  show
-  [[ $status == 0 ]]
+  touch go
+  job_status 0
   wait "$second"
-  [[ $(paste -sd' ' "$BATS_TEST_TMPDIR/order") == 'first second' ]]
+  [[ $(paste -sd' ' order) == 'first second' ]]
 }
 
 @test "the master is replaced while a job holds: the release finds the new one" {
-  sentinels_start 1 1
-  export RLOCK_URL
-  RLOCK_URL=$(sentinels_url)
-  job_start job -- bash -c "until [[ -e $BATS_TEST_TMPDIR/go ]]; do sleep 0.02; done; exit 3"
+  begin 1 1
+  job_until go job
   wait_until held_on m
   wait_until held_on r1
   wait_until failover
   wait_until other_master
   wait_until in_step m
-  touch "$BATS_TEST_TMPDIR/go"
-  job_status
-  show
-  [[ $status == 3 && -z $stderr ]]
+  touch go
+  job_status 3
+  [[ -z $stderr ]]
   [[ $(redis r1 exists job) == 0 ]]
 }
 
 @test "doctor fails a master that would continue granting without its replicas" {
   sentinels_start 1 1
-  local url
   url=$(sentinels_url)
   run -78 --separate-stderr rlock doctor --url "$url"
   [[ $output == *'fail  replicas'*'set min-replicas-to-write 1 and min-replicas-max-lag below the lease of 30s'* ]]
