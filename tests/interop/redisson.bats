@@ -23,83 +23,59 @@ use_name() {
   [[ $name != *'{'* ]] || channel=redisson_lock__channel:$name
 }
 
-# Most tests only need one rlock.
-start_rlock() { start_job rlock "$@"; }
-command_started() { job_runs rlock; }
-rlock_ends() { job_ends rlock "$1"; }
-
 lock_hash() { redis r hgetall "$name"; }
 
 # rlock_waits_for_redisson: Redisson holds the lock, rlock waits, and Redisson's release starts its command.
 rlock_waits_for_redisson() {
   redisson a lock "$name"
-  start_rlock
+  start_job rlock
   wait_until waiters 1
-  sleep 0.5
-  not command_started
+  not job_runs rlock
 
   redisson a unlock "$name"
   local unlocked
   unlocked=$(now_ms)
-  wait_until command_started
-  woken_since "$unlocked"
+  job_wakes rlock "$unlocked"
 
-  touch "$end"
-  rlock_ends 0
+  end_job rlock
   wait_until lock_free
 }
 
 # redisson_waits_for_rlock: and the other way round.
 redisson_waits_for_rlock() {
-  start_rlock
-  wait_until command_started
+  start_job rlock
+  wait_until job_runs rlock
   redisson_send a lock "$name"
   wait_until waiters 1
-  sleep 0.5
   not redisson_replies a
 
   local ended
   ended=$(now_ms)
   touch "$end"
-  wait_until redisson_replies a
-  woken_since "$ended"
+  redisson_wakes a "$ended"
 
-  rlock_ends 0
+  job_ends rlock 0
   [[ $(lock_hash) == "$(reply owner)"$'\n1' ]]
   redisson a unlock "$name"
   wait_until lock_free
 }
 
-@test "a release by Redisson wakes rlock" {
-  rlock_waits_for_redisson
-}
-
-@test "a release by rlock wakes Redisson" {
-  redisson_waits_for_rlock
-}
-
-@test "a name with a hash tag means the same keys and channel to both" {
-  use_name "{job}-$BATS_TEST_NUMBER."
-  rlock_waits_for_redisson
-  rm "$started" "$end"
-  redisson_waits_for_rlock
-}
-
-@test "a name in UTF-8 means the same keys and channel to both" {
-  use_name "früh-作业-$BATS_TEST_NUMBER."
-  rlock_waits_for_redisson
-  rm "$started" "$end"
-  redisson_waits_for_rlock
+@test "a release by either side wakes the other; a name with a hash tag, or in UTF-8, means the same keys and channel to both" {
+  local one
+  for one in "$name" "{job}-$BATS_TEST_NUMBER." "früh-作业-$BATS_TEST_NUMBER."; do
+    use_name "$one"
+    rlock_waits_for_redisson
+    redisson_waits_for_rlock
+  done
 }
 
 @test "rlock gets a lock after Redisson's lease has expired" {
   redisson a lock-lease "$name" 3000
-  start_rlock
-  wait_until command_started
+  start_job rlock
+  wait_until job_runs rlock
   not redisson a unlock "$name"
   [[ $(reply error) == IllegalMonitorStateException ]]
-  touch "$end"
-  rlock_ends 0
+  end_job rlock
 }
 
 @test "Redisson gets a lock after rlock's lease has expired" {
@@ -114,15 +90,13 @@ redisson_waits_for_rlock() {
 @test "rlock waits until Redisson has released every hold of a re-entered lock" {
   redisson a lock "$name"
   redisson a lock "$name"
-  start_rlock
+  start_job rlock
   wait_until waiters 1
   redisson a unlock "$name"
-  sleep 0.5
-  not command_started
+  not job_runs rlock
   redisson a unlock "$name"
-  wait_until command_started
-  touch "$end"
-  rlock_ends 0
+  wait_until job_runs rlock
+  end_job rlock
 }
 
 @test "rlock does not release or renew what Redisson holds" {
@@ -134,7 +108,7 @@ redisson_waits_for_rlock() {
   run -76 rlock release "$name" --owner "$stranger"
   run -76 rlock renew "$name" --owner "$stranger"
   run -75 rlock run -n "$name" -- touch "$started"
-  not command_started
+  not job_runs rlock
 
   [[ $(lock_hash) == "$before" ]]
   redisson a unlock "$name"
@@ -142,8 +116,8 @@ redisson_waits_for_rlock() {
 }
 
 @test "Redisson does not take or release what rlock holds" {
-  start_rlock
-  wait_until command_started
+  start_job rlock
+  wait_until job_runs rlock
   local before
   before=$(lock_hash)
 
@@ -155,8 +129,7 @@ redisson_waits_for_rlock() {
   [[ $(reply value) == false ]]
 
   [[ $(lock_hash) == "$before" ]]
-  touch "$end"
-  rlock_ends 0
+  end_job rlock
 }
 
 @test "Redisson sees that rlock holds the lock, and how long" {
@@ -241,15 +214,14 @@ assert 0 < lock["expires_in_ms"] <= 30000' "$output" "$owner"
   first=$(reply value)
   redisson a unlock "$name"
 
-  start_rlock
-  wait_until command_started
+  start_job rlock
+  wait_until job_runs rlock
   second=$(<"$started")
   redisson a token "$name"
   [[ $(reply value) == "$second" ]]
   # RFencedLock counts in the key, and would start again at 1 without it.
   [[ $(redis r pttl "redisson_lock_token:{$name}") == -1 ]]
-  touch "$end"
-  rlock_ends 0
+  end_job rlock
 
   redisson a fenced-lock "$name"
   third=$(reply value)
@@ -263,23 +235,21 @@ assert 0 < lock["expires_in_ms"] <= 30000' "$output" "$owner"
   local bare=$name name=app:$name
   channel="redisson_lock__channel:{$name}"
   redisson a mapped-lock "$bare"
-  start_rlock
+  start_job rlock
   wait_until waiters 1
-  not command_started
+  not job_runs rlock
   local released
   released=$(now_ms)
   redisson a mapped-unlock "$bare"
-  wait_until command_started
-  woken_since "$released"
+  job_wakes rlock "$released"
 
   redisson_send a mapped-lock "$bare"
   wait_until waiters 1
   not redisson_replies a
   released=$(now_ms)
   touch "$end"
-  wait_until redisson_replies a
-  woken_since "$released"
-  rlock_ends 0
+  redisson_wakes a "$released"
+  job_ends rlock 0
 
   # Without the prefix, it is another lock.
   run -0 rlock status "$name"
@@ -298,8 +268,8 @@ assert 0 < lock["expires_in_ms"] <= 30000' "$output" "$owner"
 @test "a name mapper that adds a prefix: rlock knows the queue of the fair lock" {
   needs_redisson 3.52.0 'the queue has the name without the prefix'
   local bare=$name name=app:$name
-  start_rlock
-  wait_until command_started
+  start_job rlock
+  wait_until job_runs rlock
   redisson_send a mapped-fair-lock "$bare"
   queued() { [[ $(redis r llen "redisson_lock_queue:{$name}") == 1 ]]; }
   wait_until queued
@@ -307,7 +277,7 @@ assert 0 < lock["expires_in_ms"] <= 30000' "$output" "$owner"
   assert_says "$(redis r lindex "redisson_lock_queue:{$name}" 0)  (Redisson's fair queue)"
   touch "$end"
   wait_until redisson_replies a
-  rlock_ends 0
+  job_ends rlock 0
   redisson a mapped-fair-unlock "$bare"
 }
 
@@ -332,8 +302,7 @@ assert 0 < lock["expires_in_ms"] <= 30000' "$output" "$owner"
   local forced
   forced=$(now_ms)
   rlock force-unlock --yes "$name"
-  wait_until redisson_replies b
-  woken_since "$forced"
+  redisson_wakes b "$forced"
 
   [[ $(lock_hash) == "$(reply owner)"$'\n1' ]]
   not redisson a unlock "$name"
@@ -344,28 +313,26 @@ assert 0 < lock["expires_in_ms"] <= 30000' "$output" "$owner"
 @test "forceUnlock by Redisson takes the lock from rlock and wakes a waiting rlock" {
   local owner
   owner=$(rlock acquire "$name" --lease 1m)
-  start_rlock
+  start_job rlock
   wait_until waiters 1
-  not command_started
+  not job_runs rlock
 
   redisson a force-unlock "$name"
   [[ $(reply value) == true ]]
   local forced
   forced=$(now_ms)
-  wait_until command_started
-  woken_since "$forced"
+  job_wakes rlock "$forced"
 
   run -76 rlock release "$name" --owner "$owner"
-  touch "$end"
-  rlock_ends 0
+  end_job rlock
 }
 
 @test "rlock run stops its command, with status 74, after Redisson's forceUnlock" {
-  start_rlock --lease 6s
-  wait_until command_started
+  start_job rlock --lease 6s
+  wait_until job_runs rlock
   redisson a force-unlock "$name"
   redisson b lock "$name"
-  rlock_ends 74
+  job_ends rlock 74
   [[ $(lock_hash) == "$(reply owner)"$'\n1' ]]
   redisson b unlock "$name"
 }
@@ -384,7 +351,7 @@ assert 0 < lock["expires_in_ms"] <= 30000' "$output" "$owner"
     rmdir "$inside"
     redisson a unlock "$name"
   done
-  WAIT_SECONDS=60 rlock_ends 0
+  WAIT_SECONDS=60 job_ends rlock 0
 }
 
 @test "Redisson does not starve behind rlock's queue" {
