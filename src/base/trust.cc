@@ -55,96 +55,6 @@ std::optional<Entry> entry_of(id_t id, const std::string& text) {
   return {};
 }
 
-constexpr int kMostLinks = 40;  // the kernel's limit
-constexpr int kLook = O_PATH | O_NOFOLLOW | O_CLOEXEC, kEnter = O_PATH | O_DIRECTORY | O_CLOEXEC;
-
-std::unexpected<Error> failed(int number) { return fail(Error::Code::system, errno_text(number)); }
-
-bool is_on(const UniqueFd& file, long file_system) {
-  struct statfs info{};
-  return fstatfs(file.get(), &info) == 0 && info.f_type == file_system;
-}
-
-class Walk {
- public:
-  Walk(const std::string& path, ProcLinks proc_links, const JudgeStep& judge)
-      : rest_(path), proc_links_(proc_links), judge_(judge) {}
-
-  Result<PathEnd> run() {
-    RLOCK_TRY(begin());
-    for (;;) {
-      rest_.erase(0, rest_.find_first_not_of('/'));
-      const std::string name = rest_.substr(0, rest_.find('/'));
-      rest_.erase(0, name.size());
-      if (name.empty()) return PathEnd{std::move(folder_), "", {}, is_on(folder_, PROC_SUPER_MAGIC)};
-      if (auto end = RLOCK_TRY(step(name))) return *std::move(end);
-    }
-  }
-
- private:
-  // Starts with the rest of the path, which may be absolute.
-  Result<void> begin() {
-    if (rest_.starts_with('/')) {
-      path_ = "/";
-    } else if (path_.empty()) {
-      path_ = ".";
-    } else {
-      return {};  // the target of a link, relative to its folder
-    }
-    folder_ = UniqueFd(open(path_.c_str(), kEnter));
-    if (!folder_) return failed(errno);
-    return {};
-  }
-
-  Result<std::optional<PathEnd>> step(const std::string& name) {
-    const bool last = rest_.empty(), in_proc = is_on(folder_, PROC_SUPER_MAGIC);
-    const std::string path = path_ + (path_.ends_with('/') ? "" : "/") + name;
-    struct stat folder{}, there{};
-    if (fstat(folder_.get(), &folder) != 0) return failed(errno);
-    RLOCK_TRY(judge_({path_, folder}));
-    UniqueFd next(openat(folder_.get(), name.c_str(), kLook));
-    if (!next && errno == ENOENT) return PathEnd{std::move(folder_), name, {}, in_proc, !last};
-    if (!next || fstat(next.get(), &there) != 0) return failed(errno);
-    if (S_ISLNK(there.st_mode) && (!in_proc || proc_links_ == ProcLinks::by_path)) {
-      if (!in_proc) RLOCK_TRY(judge_({path, folder, &there}));
-      RLOCK_TRY(follow(next));
-      return std::nullopt;
-    }
-    if (last) return PathEnd{std::move(folder_), name, there, in_proc};
-    RLOCK_TRY(enter(std::move(next), name, there));
-    path_ = path;
-    return std::nullopt;
-  }
-
-  // `next` is what openat(2) found under that name.
-  Result<void> enter(UniqueFd next, const std::string& name, const struct stat& there) {
-    // O_PATH does not mount a file system on demand; a path that goes through the folder does (open(2)).
-    if (S_ISLNK(there.st_mode) || is_on(next, AUTOFS_SUPER_MAGIC)) {
-      next = UniqueFd(openat(folder_.get(), (name + "/.").c_str(), kEnter));
-      if (!next) return failed(errno);
-    } else if (!S_ISDIR(there.st_mode)) {
-      return failed(ENOTDIR);
-    }
-    folder_ = std::move(next);
-    return {};
-  }
-
-  Result<void> follow(const UniqueFd& link) {
-    char text[PATH_MAX];
-    const ssize_t length = readlinkat(link.get(), "", text, sizeof text);
-    if (length < 0) return failed(errno);
-    if (++links_ > kMostLinks) return failed(ELOOP);
-    rest_.insert(0, text, static_cast<std::size_t>(length));
-    return begin();
-  }
-
-  std::string rest_, path_;  // what is left of the path; the path of `folder_`
-  UniqueFd folder_;
-  int links_ = 0;
-  const ProcLinks proc_links_;
-  const JudgeStep& judge_;
-};
-
 // Whether this is the id of all users without one in our user namespace, even if a user has it there, too.
 bool unmapped(uid_t user) {
   static const unsigned overflow = [] {
@@ -185,7 +95,10 @@ bool only_we_are_in(gid_t group) {
   return std::ranges::all_of(split((*entry)[kMembers], ','), [&](const std::string& one) { return one == us->name; });
 }
 
-bool has_access_list(const std::string& path) { return getxattr(path.c_str(), kAccessList, nullptr, 0) > 0; }
+// An access control list (acl(5)): then the group bits of the mode are the most that it allows, not the group's own.
+bool has_access_list(const std::string& path) {
+  return getxattr(path.c_str(), "system.posix_acl_access", nullptr, 0) > 0;
+}
 
 // Where only root puts files and links.
 bool is_roots_place(const std::string& path) {
@@ -212,6 +125,91 @@ Result<void> owned_by_us(const struct stat& info, const std::string& path) {
                   (known ? "" : ", whom rlock knows in this user namespace only in /etc, /usr and /run/secrets"));
 }
 
+constexpr int kMostLinks = 40;  // the kernel's limit
+constexpr int kLook = O_PATH | O_NOFOLLOW | O_CLOEXEC, kEnter = O_PATH | O_DIRECTORY | O_CLOEXEC;
+
+std::unexpected<Error> failed(int number) { return fail(Error::Code::system, errno_text(number)); }
+
+bool is_on(const UniqueFd& file, long file_system) {
+  struct statfs info{};
+  return fstatfs(file.get(), &info) == 0 && info.f_type == file_system;
+}
+
+// Judges each folder and link on the way along an absolute path, before it is used, up to the first name that does not
+// exist. Links in /proc to open files of processes are followed by the path that they show; if they show none, they
+// lead to nothing. Errors: config; system, without context, if a folder cannot be entered or there are more links than
+// the kernel follows.
+class Walk {
+ public:
+  explicit Walk(const std::string& path) : rest_(path) {}
+
+  Result<void> run() {
+    RLOCK_TRY(begin());
+    for (;;) {
+      rest_.erase(0, rest_.find_first_not_of('/'));
+      const std::string name = rest_.substr(0, rest_.find('/'));
+      rest_.erase(0, name.size());
+      if (name.empty() || !RLOCK_TRY(step(name))) return {};
+    }
+  }
+
+ private:
+  // Starts with the rest of the path, which may be absolute.
+  Result<void> begin() {
+    if (!rest_.starts_with('/')) return {};  // the target of a link, relative to its folder
+    path_ = "/";
+    folder_ = UniqueFd(open(path_.c_str(), kEnter));
+    if (!folder_) return failed(errno);
+    return {};
+  }
+
+  // False: the path ends here.
+  Result<bool> step(const std::string& name) {
+    const std::string path = path_ + (path_.ends_with('/') ? "" : "/") + name;
+    struct stat folder{}, there{};
+    if (fstat(folder_.get(), &folder) != 0) return failed(errno);
+    RLOCK_TRY(only_ours_to_change(folder, path_));
+    UniqueFd next(openat(folder_.get(), name.c_str(), kLook));
+    if (!next && errno == ENOENT) return false;
+    if (!next || fstat(next.get(), &there) != 0) return failed(errno);
+    if (S_ISLNK(there.st_mode)) {
+      if (!is_on(folder_, PROC_SUPER_MAGIC)) RLOCK_TRY(owned_by_us(there, path));
+      RLOCK_TRY(follow(next));
+      return true;
+    }
+    if (rest_.empty()) return false;
+    RLOCK_TRY(enter(std::move(next), name, there));
+    path_ = path;
+    return true;
+  }
+
+  // `next` is what openat(2) found under that name.
+  Result<void> enter(UniqueFd next, const std::string& name, const struct stat& there) {
+    // O_PATH does not mount a file system on demand; a path that goes through the folder does (open(2)).
+    if (is_on(next, AUTOFS_SUPER_MAGIC)) {
+      next = UniqueFd(openat(folder_.get(), (name + "/.").c_str(), kEnter));
+      if (!next) return failed(errno);
+    } else if (!S_ISDIR(there.st_mode)) {
+      return failed(ENOTDIR);
+    }
+    folder_ = std::move(next);
+    return {};
+  }
+
+  Result<void> follow(const UniqueFd& link) {
+    char text[PATH_MAX];
+    const ssize_t length = readlinkat(link.get(), "", text, sizeof text);
+    if (length < 0) return failed(errno);
+    if (++links_ > kMostLinks) return failed(ELOOP);
+    rest_.insert(0, text, static_cast<std::size_t>(length));
+    return begin();
+  }
+
+  std::string rest_, path_;  // what is left of the path; the path of `folder_`
+  UniqueFd folder_;
+  int links_ = 0;
+};
+
 bool is_mounted_read_only(const std::string& path) {
   struct statvfs info{};
   return statvfs(path.c_str(), &info) == 0 && (info.f_flag & ST_RDONLY);
@@ -225,11 +223,6 @@ std::optional<Account> account_of(uid_t user) {
   if (!found || found->size() <= kHome) return {};
   const auto group = static_cast<gid_t>(whole_number((*found)[kGroup]).value_or(-1));
   return Account{.name = (*found)[kName], .home = (*found)[kHome], .group = group};
-}
-
-Result<PathEnd> walk_path(const std::string& path, ProcLinks proc_links, const JudgeStep& judge) {
-  if (path.empty()) return failed(ENOENT);
-  return Walk(path, proc_links, judge).run();
 }
 
 bool same_file(const struct stat& one, const struct stat& other) {
@@ -265,12 +258,9 @@ Result<void> only_ours_to_lead_to(const std::string& path) {
     if (!getcwd(here, sizeof here)) return nobody_can_tell(errno_text(errno));
     whole = std::string(here) + "/" + path;
   }
-  auto end = walk_path(whole, ProcLinks::by_path, [](const PathStep& step) {
-    return step.link ? owned_by_us(*step.link, step.path) : only_ours_to_change(step.folder, step.path);
-  });
-  if (end) return {};
-  if (end.error().code == Error::Code::system) return nobody_can_tell(end.error().message);
-  return std::unexpected(std::move(end).error());
+  auto walked = Walk(whole).run();
+  if (!walked && walked.error().code == Error::Code::system) return nobody_can_tell(walked.error().message);
+  return walked;
 }
 
 }  // namespace rlock

@@ -126,7 +126,6 @@ std::string left_out_text(const lock::LeftOut& left_out) {
 inline constexpr std::size_t kHoldsOfEach = 100;
 
 struct PageOptions {
-  std::string file;  // "-": standard output
   Zone zone = Zone::utc;
   bool only_history = false;  // is enough, if the user has no right to the present state
 };
@@ -188,7 +187,7 @@ Result<void> add_locks(PageFacts& facts, lock::Servers& servers, const Question&
 
 // Writes the page of `status --html` and `history --html`, which is one because a reader asks both who holds a lock and
 // what happened to it: the locks of the question, or if it names none, all that are held or have holds that the query
-// wants. Errors: those of lock::read_history, look() and write_file().
+// wants. Errors: those of lock::read_history and look().
 Result<int> write_page(lock::Servers& servers, const Question& question, const lock::HistoryQuery& query,
                        const PageOptions& options) {
   PageFacts facts{.now = since_1970(), .zone = options.zone};
@@ -204,8 +203,7 @@ Result<int> write_page(lock::Servers& servers, const Question& question, const l
   }
   RLOCK_TRY(add_locks(facts, servers, question, past, options.only_history));
   std::ranges::move(remarks_on(servers, question.exchange, true), std::back_inserter(facts.remarks));
-  const std::string page = page_text(facts);
-  RLOCK_TRY(options.file == "-" ? print_data(page) : write_file(options.file, page));
+  RLOCK_TRY(print_data(page_text(facts)));
   return kDone;
 }
 
@@ -472,7 +470,7 @@ Result<int> execute(StatusOptions& options) {
     case Output::success: return have_succeeded(servers, options);
     case Output::html: {
       const lock::HistoryQuery query{.names = options.names, .limit = kHoldsOfEach, .of_each = true};
-      return write_page(servers, question, query, {.file = options.html});
+      return write_page(servers, question, query, {});
     }
     default: return print_locks(servers, options, question);
   }
@@ -493,7 +491,7 @@ Result<int> execute(HistoryOptions& options) {
     case HistoryOptions::Output::html: {
       const Question question{.names = options.names, .exchange = options.timeout};
       return write_page(servers, question, query,
-                        {.file = options.html, .zone = options.local ? Zone::local : Zone::utc, .only_history = true});
+                        {.zone = options.local ? Zone::local : Zone::utc, .only_history = true});
     }
     default: return print_holds(servers, options, query);
   }

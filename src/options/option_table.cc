@@ -239,9 +239,8 @@ constexpr auto kStatus = part<StatusOptions, Group::general>({
      "exit with 0 if a job of each lock has succeeded in this time, otherwise with 1; say who did it and when", kOften},
     {"--prometheus", "", output<StatusOptions, StatusOptions::Output::prometheus>,
      "print metrics for the textfile collector of Prometheus", kOften},
-    {"--html", "FILE",
-     by<StatusOptions, choose_with<StatusOptions, StatusOptions::Output::html, file_name, &StatusOptions::html>>,
-     "write a page to FILE that shows who holds and waits for the locks, and draws the past holds", kOften},
+    {"--html", "", output<StatusOptions, StatusOptions::Output::html>,
+     "print a page that shows who holds and waits for the locks, and draws the past holds", kOften},
     {"--watch", "", into<flag, &StatusOptions::watch>, "look again every second, until Ctrl-C", kOften},
 });
 
@@ -255,9 +254,8 @@ constexpr auto kHistory = part<HistoryOptions, Group::general>({
     {"--local", "", into<flag, &HistoryOptions::local>,
      "show times in the local time zone, as on a terminal, instead of UTC", kOften},
     {"--json", "", output<HistoryOptions, HistoryOptions::Output::json>, "print a JSON array", kOften},
-    {"--html", "FILE",
-     by<HistoryOptions, choose_with<HistoryOptions, HistoryOptions::Output::html, file_name, &HistoryOptions::html>>,
-     "write a page to FILE that shows who holds the locks and draws the past holds", kOften},
+    {"--html", "", output<HistoryOptions, HistoryOptions::Output::html>,
+     "print a page that shows who holds the locks and draws the past holds", kOften},
 });
 
 constexpr auto kForceUnlock = part<ForceUnlockOptions, Group::general>({

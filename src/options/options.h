@@ -144,7 +144,6 @@ struct ReleaseOptions : OwnedOptions {
 struct StatusOptions : NamingOptions {
   enum class Output { people, json, names, is_held, prometheus, success, html } output = Output::people;
   static constexpr const char* kOutputs = "--json, --names, --is-held, --prometheus, --succeeded-within and --html";
-  std::string html;                 // the file to write
   milliseconds succeeded_within{};  // of Output::success
   bool watch = false;
   bool null = false;  // print all names, each followed by a NUL byte
@@ -159,7 +158,6 @@ struct HistoryOptions : NamingOptions {
   enum class Output { people, json, html } output = Output::people;
   static constexpr const char* kOutputs = "--json and --html";
   static constexpr int kDefaultLimit = 50;
-  std::string html;  // the file to write
   std::optional<int> limit;
   std::optional<PointInTime> since;
   bool failed = false, local = false;

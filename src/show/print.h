@@ -16,15 +16,6 @@ Result<void> print_data(std::string_view data);
 // Asks on the terminal; returns whether the answer is yes. Errors (usage): there is no terminal, so give --yes.
 Result<bool> confirmed(const std::string& question);
 
-// Replaces the file by a new one, so that readers never see half of it. The new file belongs to us and is never
-// executable; it gets the permissions of the old file only if that belonged to us.
-// Follows links, but not those that another user may have planted (like fs.protected_symlinks; for root, none of other
-// users), and writes neither to a pipe of another user, which might never be read, nor to their file in a sticky folder
-// (like fs.protected_regular and fs.protected_fifos, proc_sys_fs(5)), even if the kernel does not enforce this. Writes
-// directly to pipes, devices and everything below /proc or in /dev. To an inherited descriptor, such as /dev/stdout, it
-// writes at the current position. Errors: config, for such a link or file; system.
-Result<void> write_file(const std::string& path, std::string_view text);
-
 // One line for each hold, since no name contains a newline. `owners` has one line if all are the same.
 struct HoldTexts {
   std::string names, owners, tokens;

@@ -54,7 +54,7 @@ keys_left() { redis srv --raw keys 'rlock:hold:*' | grep -E ':(due|entry)$' || t
   read -r user host pid held <<<"$output"
   [[ $user == "$(id -un)" && $host == "$(uname -n)" && $pid == "$frontend" ]]
   ((held >= 1000))
-  rlock history --html page.html
+  rlock history --html >page.html
   [[ $(page_data page.html '[[one["outcome"], one["result"]] for one in holds]') == *"['gone', 'expired']"* ]]
   run -0 rlock history --failed
   [[ ${lines[1]} == *' lease ran out '* && ${#lines[@]} == 2 ]]

@@ -55,8 +55,8 @@ write_jobs() {
   "$RLOCK" run --reason hotfix deploy -- true 2>/dev/null 3>&- &
   waiter=$!
   wait_until queued deploy 1
-  rlock status --html jobs.html
-  rlock history --local --html local.html nightly
+  rlock status --html >jobs.html
+  rlock history --local --html >local.html nightly
   redis srv del web 'rlock:holder:{web}' >/dev/null
   rlock release retry --owner "$owner"
   kill -TERM "$waiter" "$frontend"
@@ -69,28 +69,28 @@ write_difficult() {
   NOW=1700000000000
   # Fifty at a time; and readers that hold it now, two more than there are lanes.
   for i in {50..1}; do hold overlap "$i" $minute value 0; done
-  rlock history --html overlap.html overlap
+  rlock history --html >overlap.html overlap
   hold readers 0 $minute value 0
   for i in {1..26}; do rlock acquire -s --lease 1m readers >/dev/null; done
-  rlock status --html readers.html readers
+  rlock status --html >readers.html readers
   rlock force-unlock --now --yes readers
   # Never free; and a slot whose holds overlap, as only broken clocks can show.
   for i in {70..1}; do hold busy $((i * minute)) 59990 value "$((i > 64))"; done
-  rlock history --limit 1000 --html busy.html busy
+  rlock history --limit 1000 --html >busy.html busy
   for i in {400..1}; do echo "hold odd $((i * 100)) 3600000 slots 1 value 0"; done >odd
   source odd
-  rlock history --limit 1000 --html odd.html odd
+  rlock history --limit 1000 --html >odd.html odd
   # Half a second in an hour; and a hundred within a minute, of which one has failed, after one an hour before.
   for i in {5..1}; do hold short $((i * hour / 5)) 500 value 0; done
-  rlock history --html short.html short
+  rlock history --html >short.html short
   hold crowd $((2 * hour)) 500 value 0
   for i in {100..1}; do hold crowd $((hour + i * 600)) 100 value "$((i == 50))"; done
-  rlock history --limit 1000 --html crowd.html crowd
+  rlock history --limit 1000 --html >crowd.html crowd
   # Held for longer than may be true, beside others.
   for i in 3 2 1; do hold absurd $((i * minute)) "$((i == 2 ? 90000000000 : 10000))" value 0; done
-  rlock history --html absurd.html absurd
+  rlock history --html >absurd.html absurd
   hold "$(printf 'n%.0s' {1..200})" 0 1000 value 3
-  rlock history --html long.html "$(printf 'n%.0s' {1..200})"
+  rlock history --html >long.html "$(printf 'n%.0s' {1..200})"
 }
 
 # A lock for each deploy; and 20 locks of 500 holds each.
@@ -105,20 +105,20 @@ many_locks() {
 @test "a reader can use the page: trouble first, one time axis, filters, dark mode, phones, keyboard, screen readers, no scripts" {
   local name=$'"><script>pwned = 1</script>\u202e'
   write_jobs
-  rlock status --html empty.html nobody-uses-it
+  rlock status --html >empty.html nobody-uses-it
   hold "$name" 1000 500 value 3 reason '<img src=x onerror=pwned=1>' user '"onclick="pwned=1' once "'--><svg onload=pwned=1>" \
     command $'</script><!--<script>\u2028]]>&lt;'
   redis srv hincrby "rlock:totals:{$name}" losses 3 >/dev/null
   rlock acquire --lease 10m --reason '</pre></noscript><script>pwned = 1</script>' "$name"
-  rlock status --html hostile.html "$name"
+  rlock status --html >hostile.html "$name"
   rlock force-unlock --now --yes "$name"
   write_difficult
   redis srv flushall >/dev/null
   many_locks deploy 2000
-  rlock history --limit 10000 --html many.html
+  rlock history --limit 10000 --html >many.html
   redis srv flushall >/dev/null
   many_locks job 20
-  rlock history --limit 10000 --html full.html
+  rlock history --limit 10000 --html >full.html
   # A page of 10,000 holds stays small.
   [[ $(page_data full.html 'len(holds)') == 10000 ]]
   (($(stat -c %s full.html) < 6000000))

@@ -99,9 +99,9 @@ def shown(locks):
     """Everything that may be in a job's log."""
     one = chance.choice(locks)
     yield from (("status", name) for name in locks)
-    yield from (("status",), ("status", "-v", *locks), ("status", "--json"), ("status", "--names"), ("status", "--html", "-"))
+    yield from (("status",), ("status", "-v", *locks), ("status", "--json"), ("status", "--names"), ("status", "--html"))
     yield from (("status", "--prometheus"), ("status", "--succeeded-within", "1h", *locks), ("status", "--is-held", *locks))
-    yield from (("history",), ("history", "--json"), ("history", "--html", "-"))
+    yield from (("history",), ("history", "--json"), ("history", "--html"))
     yield from (("history", "--failed", one), ("doctor",), ("doctor", "--json"), ("config", f"--config={one}"))
     yield from (("run", "-n", "-v", one, "--", "true"), ("run", "-n", "--log-format", "json", one, "--", "true"))
     yield from (("run", "--status-fd", "1", "-w", "1s", *locks, "--", "true"), ("release", one, "--owner", text() + ":1"))
