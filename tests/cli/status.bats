@@ -111,10 +111,10 @@ EOF
       redis.call("hset", name, owner, 1)
       redis.call("hset", "rlock:holder:{" .. name .. "}", "owner", owner, "host", "h", "pid", 7, "user", "u", "command", text, "reason", text)
       for _, key in ipairs({name, "rlock:holder:{" .. name .. "}"}) do redis.call("pexpire", key, 600000) end
-    end' 0 13500 >/dev/null
+    end' 0 16000 >/dev/null
   run -0 --separate-stderr rlock status --json
   [[ $stderr =~ ' locks are left out, '.*': '[0-9]+' of ci:*' ]]
-  python3 -c 'import json, sys; names = {one["name"] for one in json.load(sys.stdin)}; assert "web:1" in names and 4000 < len(names) < 13501, len(names)' <<<"$output"
+  python3 -c 'import json, sys; names = {one["name"] for one in json.load(sys.stdin)}; assert "web:1" in names and 4000 < len(names) < 16001, len(names)' <<<"$output"
   "$RLOCK" status --json --watch >/dev/null 2>err 3>&- &
   local watcher=$!
   wait_until grep -q ' locks are left out, ' err
