@@ -99,3 +99,30 @@ load ../lib/processes
   kill -CONT "$command" "$frontend"
   job_status 3
 }
+
+# paused ORDER: a job of its own, whose processes are stopped past the lease and continued in this order.
+paused() {
+  local job=pause-${1// /-} frontend monitor command begun who status=0
+  "$RLOCK" run -q --lease 3s "$job" -- python3 -S -c "$(heartbeat "$PWD/$job")" 2>>err 3>&- &
+  frontend=$!
+  wait_until test -s "$job"
+  job_parts
+  kill -STOP "$monitor" "$frontend" "$command"
+  began=$(now_ms)
+  wait_until past 3100
+  begun=$(now_ms)
+  for who in $1; do kill -CONT "${!who}" || true; done # a guard that was continued before has killed it
+  wait "$frontend" || status=$?
+  echo "$job: the command ran on for $(($(tail -n 1 "$job") - begun)) ms, status $status"
+  ((status == 74 && $(tail -n 1 "$job") < begun + 1000)) && gone "$monitor" && gone "$command"
+}
+
+@test "all of a job stopped past the lease, as on a suspended machine, and continued in each order: dead at once, with 74" {
+  local order orders=()
+  for order in 'frontend monitor command' 'frontend command monitor' 'monitor frontend command' 'monitor command frontend' \
+    'command frontend monitor' 'command monitor frontend'; do
+    paused "$order" &
+    orders+=($!)
+  done
+  for order in "${orders[@]}"; do wait "$order"; done
+}

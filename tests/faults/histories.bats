@@ -49,9 +49,9 @@ finds() {
 
 @test "the failover campaign, once for each kind" {
   not_over tls sentinel cluster acl 'it has servers of its own'
-  local kinds=(killed hung switched flushed restarted restored promoted)
-  [[ $(id -u) != 0 ]] || ! unshare -n true 2>/dev/null || kinds+=(cut-off)
-  run sh "$TESTS_DIR/faults/epoch.sh" "${FAILOVERS:-1}" "${kinds[@]}" 3>&-
+  local kinds=(killed hung switched flushed restarted restored promoted acknowledged)
+  [[ $(id -u) != 0 ]] || ! unshare -n true 2>/dev/null || kinds+=(cut-off fenced)
+  JOBS=${JOBS:-5} run sh "$TESTS_DIR/faults/epoch.sh" "${FAILOVERS:-1}" "${kinds[@]}" 3>&-
   printf '# %s\n' "${lines[-1]}" >&3
   show
   [[ $status == 0 && ${lines[-1]} == *' without an overlap' ]]

@@ -1,6 +1,5 @@
 # The master hangs until the Sentinels have made another server the master, and continues: for about ten seconds it
-# still believes that it is the master, and so do all its clients. FAILOVERS=N sets how often (once in a run of all
-# tests), LOCKS=N the number of locks.
+# still believes that it is the master, and so do all its clients. epoch.py does the same under many jobs.
 
 load ../lib/common
 load ../lib/job
@@ -17,7 +16,6 @@ teardown() {
 }
 
 other_master() { [[ $(master_now s1) != m && $(master_now s2) != m && $(master_now s3) != m ]]; }
-begun() { [[ $(cat log 2>/dev/null | grep -c "^begun $1") -ge $2 ]]; }
 # The Sentinels were asked long ago on each connection, because a recent answer would still count.
 connected_for_long() {
   local connections
@@ -54,59 +52,6 @@ hang_after() {
   wait_until other_master
   redis_thaw m
   master=$(master_now)
-}
-
-# job I LETTER FILE: job I.LETTER holds lock job$I until FILE exists, and records whether it ran at the same time as
-# another.
-job() {
-  "$RLOCK" run -q --lease 12s -w 5m "job$1" -- bash -c "exec 9>>place$1; flock -n 9 || echo overlap $1 >>log
-    echo \$RLOCK_TOKEN >token$1.$2; echo begun $2 >>log; until [[ -e $3 ]]; do sleep 0.1; done" 2>"err$1.$2" 3>&- &
-  jobs+=("$! $1 $2")
-}
-ends() {
-  local one pid status
-  for one in "${jobs[@]}"; do
-    read -r pid one <<<"$one"
-    status=0
-    wait "$pid" || status=$?
-    echo "$one $status" >>ends
-  done
-}
-
-# pairs LOCKS: job a holds each lock and job b waits for it when the master hangs; a ends when it continues, and job c
-# comes. Jobs that ran at the same time without any of the three saying so count as silent.
-pairs() {
-  local locks=$1 i
-  jobs=()
-  rm -f log place* token* a-ends ends all-end err* silent
-  servers
-  for ((i = 1; i <= locks; i++)); do job "$i" a a-ends; done
-  wait_until begun a "$locks"
-  for ((i = 1; i <= locks; i++)); do job "$i" b all-end; done
-  wait_until queued_all m "$locks"
-  hang
-  for ((i = 1; i <= locks; i++)); do job "$i" c all-end; done
-  touch a-ends
-  # On the old master and on the new one, or only on the new one.
-  wait_until begun '[bc]' "$locks"
-  settled() { begun b "$locks" && begun c "$locks" || queued_all "$master" "$locks"; }
-  wait_until settled
-  touch all-end
-  ends
-  for ((i = 1; i <= locks; i++)); do
-    if grep -qx "overlap $i" log && ! grep -q "^$i . 74$" ends; then echo "$i" >>silent; fi
-  done
-  echo "# $locks locks: ran together $(grep ^overlap log | sort -u | wc -l), without a word $(cat silent 2>/dev/null | wc -l), lost $(grep -c ' 74$' ends || true)" >&3
-}
-
-@test "the master hangs and comes back: of two jobs that run at once, one exits with 74" {
-  local round
-  for ((round = 1; round <= ${FAILOVERS:-1}; round++)); do
-    pairs "${LOCKS:-5}"
-    [[ ! -e silent ]]
-    run ! grep -vE ' (0|74)$' ends
-    sentinels_stop
-  done
 }
 
 @test "a Sentinel that still waits for a replica to follow already names the new master" {

@@ -1,30 +1,16 @@
 # A master with replicas, watched by Sentinels. Source it after common.
 #
 #   sentinels_start [REPLICAS [SENTINELS]]  one master (m), replicas (r1 ...), Sentinels (s1 ...): 2 and 3 by default;
-#                                           each as redis_start makes them, with their ports in $m_port, $r1_port, $s1_port,
-#                                           at $m_host ... and started by $m_server ... if these are set
+#                                           each as redis_start makes them, with their ports in $m_port, $r1_port, $s1_port
 #   sentinels_url [SENTINEL ...]            the address for rlock: of all Sentinels, or of these
 #   sentinel_run NAME                       one that was stopped, again
 #   master_now                              the name of the server that Sentinel s1 calls the master: m, r1 ...
-#   queued_all NAME LOCKS                   each of the locks job1 ... has a waiter there
 #   sentinels_stop
 #
 # The first job does not have to wait (accept_epoch); after a failover, all have to, except with RLOCK_EPOCH_GUARD=false.
 # A server that does not answer for $SENTINEL_DOWN_AFTER (500) ms is down.
 
 SENTINEL_REPLICAS=() SENTINELS=()
-
-host_of() {
-  local host=${1}_host
-  echo "${!host:-127.0.0.1}"
-}
-
-# on_its_host NAME COMMAND ...: on the host where the server NAME is.
-on_its_host() {
-  local server=${1}_server
-  shift
-  REDIS_SERVER=${!server:-$REDIS_SERVER} "$@"
-}
 
 sentinel_start() {
   local name=$1 dir
@@ -35,12 +21,12 @@ sentinel_start() {
   [[ -n ${!port:-} ]] || printf -v "$port" '%s' "$(redis_free_port)"
   cat >"$dir/sentinel.conf" <<CONF
 port ${!port}
-bind $(host_of "$name")
+bind 127.0.0.1
 dir $dir
 logfile $dir/log
 unixsocket $dir/s
 protected-mode no
-sentinel monitor mymaster $(host_of m) $m_port $((${#SENTINELS[@]} / 2 + 1))
+sentinel monitor mymaster 127.0.0.1 $m_port $((${#SENTINELS[@]} / 2 + 1))
 sentinel down-after-milliseconds mymaster ${SENTINEL_DOWN_AFTER:-500}
 sentinel failover-timeout mymaster 3000
 CONF
@@ -60,19 +46,18 @@ sentinel_run() {
 sentinels_start() {
   local replicas=${1:-2} sentinels=${2:-3} i name
   m_port=$(redis_free_port)
-  on_its_host m redis_start m --port "$m_port" --bind "$(host_of m)" --protected-mode no
+  redis_start m --port "$m_port" --bind 127.0.0.1 --protected-mode no
   for ((i = 1; i <= replicas; i++)); do
     name=r$i
     SENTINEL_REPLICAS+=("$name")
     printf -v "${name}_port" '%s' "$(redis_free_port)"
     local port=${name}_port
-    on_its_host "$name" redis_start "$name" --port "${!port}" --bind "$(host_of "$name")" --protected-mode no \
-      --replicaof "$(host_of m) $m_port"
+    redis_start "$name" --port "${!port}" --bind 127.0.0.1 --protected-mode no --replicaof "127.0.0.1 $m_port"
     wait_until in_step "$name"
   done
   for ((i = 1; i <= sentinels; i++)); do SENTINELS+=("s$i"); done
   accept_epoch m
-  for name in "${SENTINELS[@]}"; do on_its_host "$name" sentinel_start "$name"; done
+  for name in "${SENTINELS[@]}"; do sentinel_start "$name"; done
   for name in "${SENTINELS[@]}"; do wait_until knows_all "$name" "$replicas" "$((sentinels - 1))"; done
 }
 
@@ -89,7 +74,7 @@ sentinels_url() {
   local name port urls=
   for name in "${@:-${SENTINELS[@]}}"; do
     port=${name}_port
-    urls+=,$(host_of "$name"):${!port}
+    urls+=,127.0.0.1:${!port}
   done
   printf 'redis+sentinel://%s/mymaster' "${urls#,}"
 }
@@ -101,12 +86,6 @@ master_now() {
     at=${name}_port
     [[ ${!at} != "$port" ]] || echo "$name"
   done
-}
-
-queued_all() {
-  local number=0 i
-  for ((i = 1; i <= $2; i++)); do number=$((number + $(redis "$1" zcard "rlock:queue:{job$i}"))); done
-  ((number == $2))
 }
 
 sentinels_stop() {
