@@ -4,6 +4,7 @@
 load ../lib/common
 load ../lib/job
 load ../lib/quorum
+load ../lib/table
 
 setup() {
   not_over sentinel cluster 'the tests have servers of their own'
@@ -15,9 +16,9 @@ teardown() {
   touch end
   for name in "${jobs[@]}"; do wait_until gone "$name" || kill -KILL "$name"; done
   [[ -z ${SENTINELS:-} ]] || sentinels_stop
-  for name in a s1 s2 s3; do
+  for name in srv a s1 s2 s3; do
     local pid=${name}_pid
-    [[ -z ${!pid:-} || $name != a && -n ${SENTINELS:-} ]] || redis_stop "$name"
+    [[ -z ${!pid:-} || $name == s[123] && -n ${SENTINELS:-} ]] || redis_stop "$name"
   done
   [[ ! -d local ]] || RLOCK_URL=local:$PWD/local rlock local stop --yes
 }
@@ -44,27 +45,11 @@ refused() {
   [[ ! -e ran ]]
 }
 
-@test "a server without a record grants nothing for the default lease, or a longer one that is asked for" {
-  single
-  refused --epoch-guard job
-  [[ $output == *'no record of earlier locks, because its data is new or was lost; grants begin in 30s'* ]]
-  refused --epoch-guard --lease 60s job
-  [[ $output == *'grants begin in 1m'* || $output == *'grants begin in 59s'* ]]
-  [[ $(epoch cause) == missing && $(epoch before) == 30000 && $(redis a pttl rlock:epoch) == -1 ]]
-  [[ $(epoch life) == "$(redis a info replication | sed -n 's/^master_replid:\([0-9a-f]*\).*/\1/p')" ]]
-  # Jobs without the guard do not wait.
-  run -0 rlock run -n job -- true
-}
-
-@test "a flushed server holds back newcomers, of each kind" {
-  accepted
-  run -0 rlock run --epoch-guard -n job -- true
-  redis a flushall >/dev/null
-  local kind
-  for kind in '' -s -x '--slots 2' '--protocol set'; do
-    refused --epoch-guard $kind "job$kind"
-    [[ $output == *'grants begin in'* ]]
-  done
+@test "on one server" {
+  redis_start srv
+  RLOCK_URL=$(redis_url srv)
+  export RLOCK_URL
+  table_file "$TESTS_DIR/faults/epoch.table"
 }
 
 @test "a restart holds newcomers back for the longest lease, not longer; waiters keep their places" {
@@ -86,19 +71,6 @@ refused() {
   [[ $(paste -sd' ' order) == '1 2' && $(epoch cause) == changed ]]
   # This is over, but an old copy of the data may bring that life back.
   [[ $(epoch previous) == 3000 ]]
-}
-
-@test "the longest lease of two lives counts, because an old copy of the data may have forgotten that of the last one" {
-  accepted --appendonly yes
-  run -0 rlock run --epoch-guard --lease 15s -n job -- true
-  new_life
-  refused --epoch-guard --lease 2s job
-  began_ago 90000
-  run -0 rlock run --epoch-guard --lease 2s -n job -- true
-  [[ $(epoch longest) == 2000 && $(epoch before) == 0 ]]
-  new_life
-  refused --epoch-guard --lease 2s job
-  [[ $output == *'grants begin in 15s'* || $output == *'grants begin in 14s'* ]]
 }
 
 @test "--min-hold keeps a lock for longer than its job can run, and does not count" {
@@ -146,13 +118,6 @@ accept_at_a_terminal() { python3 "$TESTS_DIR/lib/terminal.py" 'Grant locks at on
   refused --epoch-guard job
 }
 
-@test "a client that need not wait for a replaced master does not end the wait of those that must" {
-  accepted
-  redis a hset rlock:epoch before 30000 cause changed since "$(($(server_us a) / 1000 - 31000))" >/dev/null
-  run -0 rlock run --epoch-guard -n job -- true
-  [[ $(epoch before) == 30000 ]]
-}
-
 @test "a replica that may be written grants nothing to jobs with the guard" {
   single
   redis_listen a
@@ -162,16 +127,6 @@ accept_at_a_terminal() { python3 "$TESTS_DIR/lib/terminal.py" 'Grant locks at on
   RLOCK_URL=$(redis_url s1) run -69 rlock run --epoch-guard -n --server-timeout 1s job -- touch ran
   [[ ! -e ran && $output == *'replica, which forgets locks'* ]]
   redis_listen_no_more a
-}
-
-@test "a full server says so, not that grants begin soon" {
-  single
-  redis a config set maxmemory-policy noeviction >/dev/null
-  redis a config set maxmemory 1 >/dev/null
-  run -69 rlock run -n --epoch-guard job -- touch ran
-  [[ $output == *'the server has no memory left'* && $output != *'grants begin'* && ! -e ran ]]
-  redis a config set maxmemory 0 >/dev/null
-  refused --epoch-guard job
 }
 
 @test "the record of a private server says nothing on a server on which it was restored" {
@@ -191,30 +146,6 @@ accept_at_a_terminal() { python3 "$TESTS_DIR/lib/terminal.py" 'Grant locks at on
   [[ $output == *'"current": true'* && $output == *grants_begin* ]]
 }
 
-@test "a clock that steps back does not end the guard" {
-  single
-  refused --epoch-guard job
-  redis a hincrby rlock:epoch since 500 >/dev/null
-  run -0 rlock status job
-  [[ $output == *'the next job with the epoch guard may have to wait'* ]]
-  refused --epoch-guard job
-  redis a hdel rlock:epoch since >/dev/null
-  refused --epoch-guard job
-}
-
-@test "a request that is refused leaves no lease behind, and the guard ended by hand keeps that of a hold that goes on" {
-  accepted
-  local owner
-  owner=$(rlock acquire --epoch-guard job --lease 60s)
-  refused --epoch-guard --lease 30d job
-  [[ $(epoch longest) == 60000 ]]
-  run -0 rlock doctor --accept-epoch --yes
-  [[ $(epoch longest) == 60000 ]]
-  new_life
-  refused --epoch-guard --lease 2s other
-  [[ $(epoch before) == 60000 ]]
-}
-
 @test "behind a waiter with a longer lease, jobs are told what they wait for" {
   accepted
   new_life
@@ -225,17 +156,6 @@ accept_at_a_terminal() { python3 "$TESTS_DIR/lib/terminal.py" 'Grant locks at on
   refused --lease 5s --epoch-guard job
   [[ $output == *'grants begin in '* ]]
   kill "${jobs[0]}"
-}
-
-@test "a record of another type is named; doctor --accept-epoch replaces it" {
-  single
-  redis a set rlock:epoch x >/dev/null
-  run -76 rlock run --epoch-guard job -- touch ran
-  [[ ! -e ran && $output == *'the key rlock:epoch'*'is a string'* ]]
-  run rlock doctor
-  [[ $output == *'warn  epoch '*'rlock doctor --accept-epoch replaces the key'* ]]
-  run -0 rlock doctor --accept-epoch --yes
-  run -0 rlock run --epoch-guard -n job -- true
 }
 
 # with_an_inner_job: a job that takes its lock again once the file go exists.
@@ -277,28 +197,6 @@ renewed() {
   since=$(epoch since)
   ran=$(($(redis a get 'redisson_lock_token:{job}') / 1000))
   ((ran - since >= 5000))
-}
-
-@test "the record keeps the longest lease of a nested run, a renewal and a waiter, over lives that did not last" {
-  accepted
-  local owner other
-  run -0 rlock run --epoch-guard --lease 1s -n job -- "$RLOCK" run --epoch-guard --lease 6s job -- true
-  [[ $(epoch longest) == 6000 ]]
-  run -0 rlock run --epoch-guard --lease 1s -n job -- bash -c '"$RLOCK" renew --epoch-guard --owner "$RLOCK_OWNER" --lease 7s job'
-  [[ $(epoch longest) == 7000 ]]
-  other=$(rlock acquire --epoch-guard another --lease 10s)
-  owner=$(rlock acquire --epoch-guard job --lease 2s)
-  run -0 rlock renew --epoch-guard job --owner "$owner" --lease 20s
-  [[ $(epoch longest) == 20000 ]]
-  new_life
-  refused --epoch-guard other --lease 2s
-  run -0 rlock renew --epoch-guard another --owner "$other" --lease 10s
-  [[ $(epoch longest) == 10000 ]]
-  new_life
-  refused --epoch-guard other --lease 2s
-  new_life
-  refused --epoch-guard other --lease 2s
-  [[ $(epoch before) == 20000 && $(epoch longest) == 0 ]]
 }
 
 # renewed_twice: the job is renewed once more, and again.
@@ -442,60 +340,6 @@ put_back() { [[ $(held_on job) == 3 ]]; }
 }
 answers() { [[ $(redis-cli -s local/redis.sock ping 2>&1) == PONG ]]; }
 
-@test "status, its metrics and doctor show the guard; doctor --accept-epoch ends it after a question" {
-  single
-  refused --epoch-guard job
-  run -0 rlock status job
-  [[ $output == *'epoch     the server has no record of earlier locks'*'grants begin in '*' for jobs with the epoch guard'* ]]
-  run -0 --separate-stderr rlock status --json job
-  [[ $output == *'"grants_begin_in_ms": 29'* || $output == *'"grants_begin_in_ms": 30'* ]]
-  run -0 rlock status --prometheus job
-  [[ $output == *"rlock_grants_begin_seconds{server=\"$RLOCK_URL\"} 29."* && $output == *'rlock_epoch_age_seconds{'* ]]
-  run rlock doctor
-  [[ $output == *'warn  epoch '*'grants begin in '*' for jobs with the epoch guard'*'rlock doctor --accept-epoch ends the wait'* ]]
-  run -64 rlock doctor --accept-epoch
-  [[ $output == *'there is no terminal to ask on; give --yes'* ]]
-  run -0 rlock doctor --accept-epoch --yes
-  [[ $output == *'the epoch was accepted by '*"@$(hostname) (rlock doctor --accept-epoch) at 20"* ]]
-  run -0 rlock run --epoch-guard -n job -- true
-  run -0 rlock status job
-  [[ $output == *'epoch     accepted by '*'rlock doctor --accept-epoch'* ]]
-  # There is nothing left to accept, so it does not ask.
-  run -0 rlock doctor --accept-epoch
-  [[ $output == *'no job is held back: unchanged'* ]]
-  # Until the next life.
-  new_life
-  refused --epoch-guard job
-  [[ -z $(epoch accepted) ]]
-}
-
-@test "a lease that is longer than the life has lasted waits: status and doctor say so, and it can be accepted" {
-  single
-  refused --epoch-guard job
-  began_ago 60000
-  run -0 rlock run --epoch-guard -n --lease 50s job -- true
-  refused --epoch-guard --lease 90s job
-  run -0 rlock status job
-  [[ $output == *'nothing forgotten for 1m0'*'s; a job with the epoch guard and a lease longer than 1m0'*'s has to wait'* ]]
-  run rlock doctor
-  [[ $output == *'ok    epoch '*'nothing was forgotten for 1m0'*'s, longest lease 50s; a job with the epoch guard and a lease longer than 1m0'*'s has to wait'* ]]
-  run -0 rlock doctor --accept-epoch --yes
-  run -0 rlock run --epoch-guard -n --lease 90s job -- true
-}
-
-@test "on a server without the guard there is nothing to accept: --accept-epoch asks nothing, and leaves no record" {
-  single
-  run -0 rlock run -n job -- true
-  local yes
-  for yes in '' --yes; do
-    run -0 rlock doctor --accept-epoch $yes
-    [[ $output == *'not guarded'*'no job is held back: unchanged'* && $(redis a exists rlock:epoch) == 0 ]]
-  done
-  # It prints no JSON and no rights.
-  run -64 rlock doctor --accept-epoch --json
-  run -64 rlock doctor --accept-epoch --acl
-}
-
 @test "a quorum: the message names the server; one that is down does not keep the others from being accepted" {
   local name
   for name in s1 s2 s3; do aged_start "$name"; done
@@ -512,22 +356,4 @@ answers() { [[ $(redis-cli -s local/redis.sock ping 2>&1) == PONG ]]; }
   run -69 rlock doctor --accept-epoch --yes
   [[ $output == *"$(redis_url s2): the epoch was accepted by"*"$(redis_url s1): connect"* ]]
   run -0 rlock run -n job -- true
-}
-
-@test "a cluster has no guard, and says so; the default is off on one server" {
-  run -64 rlock run --url redis+cluster://127.0.0.1:1 --epoch-guard job -- true
-  [[ $output == *'a cluster has no epoch guard'*'use --wait-replicas instead'* ]]
-  single
-  run -0 rlock run -n job -- true
-  [[ $(redis a exists rlock:epoch) == 0 ]]
-}
-
-@test "a user without the right to the record gets no lock with the guard" {
-  single
-  redis a acl setuser u on '>p' '~job*' '~{job*' '~rlock:*:{job*' '~redisson_lock*:{job*' '&*' +@all >/dev/null
-  local url=redis://u:p@127.0.0.1:$(redis_free_port)
-  redis a config set port "${url##*:}" >/dev/null
-  run -77 rlock run --url "$url" --epoch-guard -n job -- touch ran
-  [[ ! -e ran ]]
-  run -0 rlock run --url "$url" -n job -- true
 }
