@@ -1,4 +1,4 @@
-# The epoch guard: a server that may have forgotten grants gives none to newcomers until these are over. tests/faults/epoch.sh
+# The epoch guard: a server that may have forgotten grants gives none to newcomers until these are over. tests/faults/epoch.py
 # makes such servers under load.
 
 load ../lib/common

@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""epoch.py RLOCK [N] [KIND...]: the failover campaign.
+"""epoch.py [N] [KIND...]: the failover campaign.
 
 Each round makes a server forget locks in one of eight ways, while 20 jobs hold locks, 20 wait for these and 20 more come
 right after. The command of each takes a flock(2), which tells exactly whether another one still runs; see witness.sh. N
@@ -33,7 +33,7 @@ Prints a line for each round and a table at the end. "Time to spare" is the shor
 that the server had forgotten until the next one of the same lock began, with the guard. The last line is `160 of 160 without
 an overlap`. Exits with 1 if commands overlapped that may not, if a job lost its lock without a word, if a token was too
 low, if a round could not be carried out, or if nothing was shown, because a kind forgot no lock or nothing overlapped
-without the guard. JOBS sets how many hold a lock (20).
+without the guard. JOBS sets how many hold a lock (20). RLOCK names the program, build/rlock if not set.
 """
 import concurrent.futures
 import json
@@ -474,7 +474,7 @@ def campaign(count, kinds):
     """All kinds at the same time, because they mostly wait. Returns whether all is well."""
     def follow(row):
         os.mkdir(row.kind)
-        command = [*servers.ends_with_us("TERM"), sys.executable, "-B", os.path.abspath(__file__), RLOCK, "--rounds", str(count), row.kind]
+        command = [*servers.ends_with_us("TERM"), sys.executable, "-B", os.path.abspath(__file__), "--rounds", str(count), row.kind]
         with subprocess.Popen(command, cwd=row.kind, stdout=subprocess.PIPE, text=True) as running:
             for line in running.stdout:
                 row.results.append(json.loads(line))
@@ -489,7 +489,7 @@ def campaign(count, kinds):
 
 
 def main():
-    words = sys.argv[2:]
+    words = sys.argv[1:]
     count = int(words.pop(0)) if words and words[0].isdigit() else 20
     kinds = words or list(KINDS)
     if {"cut-off", "fenced", "unlimited"} & set(kinds) and os.getuid() != 0:
@@ -515,9 +515,9 @@ def main():
     sys.exit(not well)
 
 
-RLOCK = os.path.abspath(sys.argv[1])
+RLOCK = os.environ["RLOCK"] = os.path.abspath(os.environ.get("RLOCK") or f"{HERE}/../../build/rlock")
 signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))  # which ends the jobs
-if sys.argv[2:3] == ["--rounds"]:
-    rounds(sys.argv[4], int(sys.argv[3]))
+if sys.argv[1:2] == ["--rounds"]:
+    rounds(sys.argv[3], int(sys.argv[2]))
 else:
     main()

@@ -1,5 +1,5 @@
 # Locks of all kinds under faults, and a checker of the whole history; for longer: tests/proof/run. And the failover
-# campaign, once for each kind; for more: tests/faults/epoch.sh.
+# campaign, once for each kind; for more: tests/faults/epoch.py.
 
 load ../lib/common
 
@@ -51,7 +51,7 @@ finds() {
   not_over tls sentinel cluster acl 'it has servers of its own'
   local kinds=(killed hung switched flushed restarted restored promoted acknowledged)
   [[ $(id -u) != 0 ]] || ! unshare -n true 2>/dev/null || kinds+=(cut-off fenced)
-  JOBS=${JOBS:-5} run sh "$TESTS_DIR/faults/epoch.sh" "${FAILOVERS:-1}" "${kinds[@]}" 3>&-
+  JOBS=${JOBS:-5} run python3 -B "$TESTS_DIR/faults/epoch.py" "${FAILOVERS:-1}" "${kinds[@]}" 3>&-
   printf '# %s\n' "${lines[-1]}" >&3
   show
   [[ $status == 0 && ${lines[-1]} == *' without an overlap' ]]

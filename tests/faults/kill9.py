@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""kill9.py --rlock PROGRAM [--count N] [--victim frontend|monitor|command] [--p99 MS] [--lanes N]
+"""kill9.py [--count N] [--victim frontend|monitor|command] [--p99 MS] [--lanes N]
 
 Kills one process of a running job with SIGKILL, N times each, and checks what happens to the rest: a command, a
 grandchild in its process group and a daemon in its own session, which all ignore SIGTERM. A second job waits for
@@ -8,10 +8,12 @@ the lock. Prints for each victim how long the tree survived it and when the seco
   - a process of the tree survives,
   - the second job starts while one is alive,
   - the status of rlock is not the documented one,
-  - the lock is not free at once (frontend, command) or when its lease has run out (monitor),
+  - the lock is not free at once (frontend, command), or is free before its lease has run out (monitor), or not then,
+  - the monitor survives the frontend,
   - the 99th percentile of the time until the tree is dead exceeds --p99 (default 50 ms).
 
-Starts its own redis-server on a Unix socket in a temporary folder, and stops it.
+Starts its own redis-server on a Unix socket in a temporary folder, and stops it. RLOCK names the program, build/rlock if
+not set.
 """
 import argparse
 import concurrent.futures
@@ -117,6 +119,10 @@ def one_round(rlock, victim, number):
         faults.append("the second job did not run")
     if status != STATUS[victim]:
         faults.append(f"status {status}")
+    if victim == "frontend" and not servers.wait_until(lambda: not os.path.exists(f"/proc/{monitor}")):
+        faults.append("the monitor lives on")
+    if victim == "monitor" and free_after < lease / 2:
+        faults.append(f"the lock was free after {free_after:.1f} s already")
     if free_after > (lease + AT_ONCE if victim == "monitor" else AT_ONCE):
         faults.append(f"the lock was free only after {free_after:.1f} s")
     return dead_after * 1000, free_after * 1000, faults
@@ -129,14 +135,13 @@ def percentile(values, part):
 
 def main():
     parser = argparse.ArgumentParser()
-    parser.add_argument("--rlock", required=True)
     parser.add_argument("--count", type=int, default=100)
     parser.add_argument("--victim", choices=list(STATUS), action="append")
     parser.add_argument("--p99", type=float, default=50)
     parser.add_argument("--lanes", type=int, default=4)
     options = parser.parse_args()
 
-    rlock = os.path.abspath(options.rlock)
+    rlock = os.path.abspath(os.environ.get("RLOCK") or f"{os.path.dirname(__file__)}/../../build/rlock")
     failed = False
     with servers.beside_a_server("k9."):
         for victim in options.victim or list(STATUS):
