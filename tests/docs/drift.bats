@@ -106,42 +106,24 @@ statuses() { sed -n 's/^ *k[A-Za-z]* = \([0-9]*\),.*/\1/p' "$ROOT/src/base/error
     <(sed -n '/^\.Sh SEE ALSO/,$s/^\.Xr \(rlock[a-z.-]*\) \([0-9]\).*/\1.\2/p' "$MAN" | LC_ALL=C sort)
 }
 
-@test "every subcommand is in rlock --help and in the man page, and has its own help" {
-  local subcommand
+@test "every subcommand is in rlock --help and in the man page; each help has the options of all, as in the man page" {
+  local subcommand option
   [[ $(rlock --help | sed -n '/^Subcommands/,/^$/s/^  \([a-z-]*\) .*/\1/p') == "${SUBCOMMANDS// /$'\n'}" ]]
-  for subcommand in $SUBCOMMANDS; do
-    grep -qx "\.Cm $subcommand" "$MAN"
-    run -0 --separate-stderr rlock "$subcommand" --help
-    [[ $output == *"rlock "*"$subcommand"* && -z $stderr ]]
-  done
-}
-
-@test "the options of --help and those of the man page are the same" {
-  (($(of_help | wc -l) > 20))
-  diff <(of_help) <(of_man)
-}
-
-@test "the options of all subcommands are in each help, as in the man page" {
-  local subcommand
   sed -n '/^\.Ss Options of all/,/^\.El/s/^\.It.* -\(-*[a-z-]*\).*/--\1/p' "$MAN" | sort >of_all
   (($(wc -l <of_all) >= 9))
   diff of_all <(rlock --help | sed -n '/^Options of all/,$p' | listed | sort)
   for subcommand in $SUBCOMMANDS; do
-    diff of_all <(rlock "$subcommand" --help | sed -n '/^Options of all/,/^$/p' | grep -oE -- '(^| )--[a-z-]+(,|$)' | tr -d ' ,' | sort)
-  done
-}
-
-@test "--version and --help work after each subcommand, as the man page says" {
-  local subcommand option
-  for subcommand in $SUBCOMMANDS; do
-    for option in --help -h --version -V; do
+    grep -qx "\.Cm $subcommand" "$MAN"
+    for option in -h --version -V --help; do
       run -0 --separate-stderr rlock "$subcommand" "$option"
       [[ $output == "rlock "* && -z $stderr ]]
     done
+    [[ $output == *"$subcommand"* ]]
+    diff of_all <(sed -n '/^Options of all/,/^$/p' <<<"$output" | grep -oE -- '(^| )--[a-z-]+(,|$)' | tr -d ' ,' | sort)
   done
 }
 
-@test "the options of each subcommand are those of its section in the man page" {
+@test "the options of each subcommand are those of its section in the man page, and rlock-run(1) has an entry for each of run" {
   local subcommand count=0
   for subcommand in $SUBCOMMANDS; do
     { rlock "$subcommand" --help | sed '/^Options of all/,$d' | listed && rare "$subcommand"; } | sort >"help.$subcommand"
@@ -149,13 +131,8 @@ statuses() { sed -n 's/^ *k[A-Za-z]* = \([0-9]*\),.*/\1/p' "$ROOT/src/base/error
     diff "help.$subcommand" "man.$subcommand"
     count=$((count + $(wc -l <"help.$subcommand")))
   done
-  ((count >= 20))
-}
-
-@test "rlock-run(1) has an entry for each option of run" {
-  { rlock run --help | sed '/^Options of all/,$d' | listed && rare run; } | sort >of_run
-  (($(wc -l <of_run) >= 40))
-  diff of_run <(sed -nE 's/^\.It Fl ([a-zA-Z] , )?(-[a-z-]+).*/-\2/p' "$ROOT/man/rlock-run.1" | sort)
+  ((count >= 20 && $(wc -l <help.run) >= 40))
+  diff help.run <(sed -nE 's/^\.It Fl ([a-zA-Z] , )?(-[a-z-]+).*/-\2/p' "$ROOT/man/rlock-run.1" | sort)
 }
 
 @test "the man page's synopsis has the options of the subcommands, and no others" {
@@ -203,33 +180,56 @@ settings() {
     sed -E 's/^\{"(-.,)?--([a-z-]+)".*/\2/' | sort -u
 }
 
-@test "every variable for an option is in the man page" {
-  local option count=0
-  while IFS= read -r option; do
-    option=${option//-/_}
-    grep -qE "(Ev|,) ?RLOCK_${option^^}\b" "$MAN" || { echo "RLOCK_${option^^}" && return 1; }
-    count=$((count + 1))
-  done < <(settings)
-  ((count >= 20))
-}
-
-@test "the settings of a configuration file are those that rlock.toml(5) lists" {
+@test "the settings of a configuration file are those that rlock.toml(5) lists, and rlock(1) has a variable for each" {
+  local option
   sed -n 's/^The settings are \(.*\)\.$/\1/p' "$ROOT/man/rlock.toml.5" | sed 's/ and /, /; s/, /\n/g' | sort >listed
   # --config sets nothing and is not allowed in a file.
   settings | diff - listed
+  (($(wc -l <listed) >= 20))
+  while IFS= read -r option; do
+    option=${option//-/_}
+    grep -qE "(Ev|,) ?RLOCK_${option^^}\b" "$MAN" || { echo "RLOCK_${option^^}" && return 1; }
+  done <listed
 }
 
-@test "rlock-protocol(7) has every key and channel that the rights name, and no others of ours" {
-  local page=$ROOT/man/rlock-protocol.7 word
-  rlock doctor --acl p: | tr ' ' '\n' | sed -n 's/^[~&]\(.*\):{p:\*.*/\1/p' | sort -u >words
-  (($(wc -l <words) >= 10))
-  while IFS= read -r word; do
-    grep -qE "\.It .*\b$word:\{N\}" "$page" || { echo "$word" && return 1; }
-  done <words
-  diff <(grep -oE '\b(rlock|redisson)[a-z_:]+:\{N\}' "$page" | sed 's/:{N}//' | sort -u) words
-  grep -qF '.Li {N}:timeout' "$page" && grep -qF '.Li {N}:ID:rwlock_timeout:1' "$page"
-  # Nor do the scripts know others.
-  run -1 grep -vxF -f words <(grep -ohE "'(rlock:|redisson_)[a-z_]+:" -r "$ROOT/lua" | tr -d "'" | sed 's/:$//' | grep -v redisson_unlock_latch)
+@test "rlock-protocol(7), the script's lists and the rights have the same keys and channels, and the page each message" {
+  python3 - "$ROOT" "$(rlock doctor --acl p:)" <<'PROGRAM'
+import pathlib, re, sys
+
+def text(path):
+    with open(f"{sys.argv[1]}/{path}") as file:
+        return file.read()
+
+kinds = {"A string": "string", "A hash": "hash", "A sorted set": "zset", "A list": "list", "A stream": "stream"}
+page = text("man/rlock-protocol.7")
+shown = {}
+for section, kind in [("KEYS", None), ("CHANNELS", "channel")]:
+    body = re.search(rf"\n\.Sh {section}\n(.*?)\n\.Sh ", page, re.S)[1]
+    for names, said in re.findall(r"\.It Li (.*)\n(.*)", body):
+        for word in re.findall(r"([a-z_:]+):\{N\}", names):
+            if word == "rlock:hold" and word in shown:
+                continue  # its other keys are about the same
+            shown.setdefault(word, kind or next(kinds[one] for one in kinds if re.match(one + r"\b", said)))
+listed = {
+    word: kind
+    for word, kind in re.findall(r"^local k\w+ = '([a-z_:]+):' +-- ([a-z-]+):", text("lua/01_request.lua"), re.M)
+    if kind != "-"
+}
+assert len(listed) > 10
+print(set(shown.items()) ^ set(listed.items()))
+assert shown == listed
+assert ".Li {N}:timeout" in page and ".Li {N}:ID:rwlock_timeout:1" in page
+rights = set(re.findall(r"[~&](\S+?):\{p:", sys.argv[2]))
+used = {word for file in pathlib.Path(sys.argv[1], "lua").rglob("*.lua") for word in re.findall(r"'((?:rlock:|redisson_)[a-z_]+):'", file.read_text())}
+print(rights ^ set(shown), used - rights)
+assert set(re.findall(r"\b((?:rlock|redisson)[a-z_:]+):\{N\}", page)) == rights == set(shown) and used - {"redisson_unlock_latch"} <= rights
+
+told = set(re.findall(r"^-- (?:Messages:|         ) +'([a-z]+)\b", text("lua/08_queue.lua"), re.M))
+grants = re.search(r"\.It Li rlock:grant:\{N\}:ID\n(.*?)\n\.It", page, re.S)[1]
+known = set(re.findall(r"^\.Pq Ql ([a-z]+)", grants, re.M))
+print(told ^ known)
+assert len(told) > 5 and told == known
+PROGRAM
 }
 
 @test "the least rights have every command that the script uses" {
@@ -251,10 +251,11 @@ settings() {
   done
 }
 
-@test "the README and docs name no option that does not exist" {
+@test "README, docs and man pages name no option that does not exist" {
   local subcommands=${SUBCOMMANDS// /|}
   of_help >known
   # After `rlock SUBCOMMAND` or `rlock --`, up to the command.
+  diff known <(of_man)
   grep -ohE "(^|[^a-z/-])rlock ($subcommands|--)[^\`|;]*" "$README" "$ROOT"/docs/*.md "$ROOT"/docs/tldr/*.md "$ROOT"/packaging/rlock.toml |
     sed 's/ -- .*//' | grep -oE -- ' --[a-z][a-z-]+' | tr -d ' ' | sort -u >named
   (($(wc -l <named) >= 20))

@@ -292,38 +292,3 @@ PYTHON
   measure_all
   python3 "$TESTS_DIR/lib/prometheus.py" "$ROOT/packaging/prometheus" one.txt two.txt
 }
-
-@test "rlock-protocol(7) has the keys, channels and messages of the script's lists, and no others" {
-  python3 - "$ROOT" <<'PROGRAM'
-import re, sys
-
-def text(path):
-    with open(f"{sys.argv[1]}/{path}") as file:
-        return file.read()
-
-kinds = {"A string": "string", "A hash": "hash", "A sorted set": "zset", "A list": "list", "A stream": "stream"}
-page = text("man/rlock-protocol.7")
-shown = {}
-for section, kind in [("KEYS", None), ("CHANNELS", "channel")]:
-    body = re.search(rf"\n\.Sh {section}\n(.*?)\n\.Sh ", page, re.S)[1]
-    for names, said in re.findall(r"\.It Li (.*)\n(.*)", body):
-        for word in re.findall(r"([a-z_:]+):\{N\}", names):
-            if word == "rlock:hold" and word in shown:
-                continue  # its other keys are about the same
-            shown.setdefault(word, kind or next(kinds[one] for one in kinds if re.match(one + r"\b", said)))
-listed = {
-    word: kind
-    for word, kind in re.findall(r"^local k\w+ = '([a-z_:]+):' +-- ([a-z-]+):", text("lua/01_request.lua"), re.M)
-    if kind != "-"
-}
-assert len(listed) > 10
-print(set(shown.items()) ^ set(listed.items()))
-assert shown == listed
-
-told = set(re.findall(r"^-- (?:Messages:|         ) +'([a-z]+)\b", text("lua/08_queue.lua"), re.M))
-grants = re.search(r"\.It Li rlock:grant:\{N\}:ID\n(.*?)\n\.It", page, re.S)[1]
-known = set(re.findall(r"^\.Pq Ql ([a-z]+)", grants, re.M))
-print(told ^ known)
-assert len(told) > 5 and told == known
-PROGRAM
-}
