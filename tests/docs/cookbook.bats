@@ -122,27 +122,6 @@ rows() {
   redis srv flushall
 }
 
-@test "no block does anything while another owner has its lock" {
-  local name script count=0
-  blocks "$BOOK"
-  for name in backup daily-report weekly-report data database deploy leader nightly production terraform-production; do
-    rlock acquire "$name" --lease 10m
-  done
-  rlock acquire -x catalogue --lease 10m
-  rlock acquire --protocol set nightly-python --lease 10m
-  for name in 1 2 3; do rlock acquire --slots 3 builds --lease 10m; done
-  rlock acquire --from gpu0,gpu1,gpu2,gpu3 --take 4 gpus --lease 10m
-  rlock acquire --slots 8 --take 8 test-databases --lease 10m
-  for script in $(grep -L 'force-unlock\|--supersede' block.*); do
-    sed -i -E 's/--wait [0-9]+[mh]/-n/' "$script"
-    RLOCK_WAIT=0 timeout -k 1 60 sh "$script" </dev/null >out 2>&1 3>&- || true
-    [[ ! -e calls ]] || { cat "$script" out && return 1; }
-    count=$((count + 1))
-  done
-  ((count >= 9))
-  redis srv flushall
-}
-
 @test "one backup: a later host is silent, and one that was too slow is reported" {
   block '--min-hold 1h backup -- ./backup.sh'
   rlock acquire backup --lease 10m >owner
@@ -227,13 +206,9 @@ rows() {
   [[ $(redis srv exists deploy) == 0 ]]
 }
 
-@test "every file that the cookbook names is an example, and every link works" {
+@test "every file that the cookbook names is an example" {
   local name
   for name in $(grep -oE '`[A-Za-z-]+(\.(sh|service|timer|yml|conf)|file|/)`' "$BOOK" | tr -d '`' | sort -u) crontab; do
     [[ -e $TESTS_DIR/../packaging/examples/$name ]] || { echo "$name" && return 1; }
-  done
-  for name in $(grep -oE '\]\([a-z]+\.md' "$BOOK" | cut -c3-); do [[ -e $TESTS_DIR/../docs/$name ]]; done
-  for name in $(grep -oE '\]\(#[a-z-]+' "$BOOK" | cut -c4-); do
-    grep -E '^##' "$BOOK" | sed 's/^#* //' | tr 'A-Z ' 'a-z-' | tr -d ',' | grep -qx -- "$name"
   done
 }

@@ -8,50 +8,35 @@ load ../lib/common
 load ../lib/job
 load ../lib/server
 
-# in_script TEXT: runs it as a script in an orphaned group, with a stopped process in it. Prints "hangup" for a SIGHUP.
-in_script() {
+# prints LINES TEXT: that is what TEXT prints as a script in an orphaned group, with a stopped process in it. SIGHUP would
+# print "hangup".
+prints() {
   run -0 --separate-stderr setsid -w timeout --foreground -k 1 30 bash -c '
     trap "echo hangup" HUP
     bash -c "kill -STOP \$\$" >/dev/null 2>&1 &
     stopped=$!
     trap "kill -9 $stopped" EXIT
     until grep -q "^State:.T" "/proc/$stopped/status"; do sleep 0.02; done
-    eval "$1"' script "$1"
+    eval "$1"' script "$2"
+  [[ $output == "$1" ]]
 }
 
-@test "a job ends while another process in its group is stopped: the script continues" {
-  in_script '"$RLOCK" run x -- sh -c "exit 3"; echo "status $?"'
-  [[ $output == 'status 3' ]]
-}
-
-@test "a job with hooks ends so" {
-  in_script '"$RLOCK" run --on-acquire "echo one" --on-release "echo three" x -- echo two 2>&1; echo "status $?"'
-  [[ $output == $'one\ntwo\nthree\nstatus 0' ]]
-}
-
-@test "a job with its own namespace ends so" {
-  needs_pid_namespaces
-  in_script '"$RLOCK" run --isolate x -- echo inside; echo "status $?"'
-  [[ $output == $'inside\nstatus 0' ]]
-}
-
-@test "a job with its own namespace and orphans in it ends so" {
-  needs_pid_namespaces
-  in_script '"$RLOCK" run --isolate x -- sh -c "
+@test "a job ends, also one with hooks or its own namespace, with orphans or a stopped process that it leaves: the script goes on" {
+  prints 'status 3' '"$RLOCK" run x -- sh -c "exit 3"; echo "status $?"'
+  prints $'one\ntwo\nthree\nstatus 0' \
+    '"$RLOCK" run --on-acquire "echo one" --on-release "echo three" x -- echo two 2>&1; echo "status $?"'
+  prints 'status 3' '"$RLOCK" run x -- sh -c "sleep 1000 & kill -STOP \$!; exit 3"; echo "status $?"'
+  pid_namespaces || return 0
+  prints $'inside\nstatus 0' '"$RLOCK" run --isolate x -- echo inside; echo "status $?"'
+  prints 'status 3' '"$RLOCK" run --isolate x -- sh -c "
       (true & echo \$! >orphan)
       while kill -0 \$(cat orphan) 2>/dev/null; do sleep 0.02; done
       exit 3"
     echo "status $?"'
-  [[ $output == 'status 3' ]]
 }
 
-@test "a job leaves a stopped process behind: that is ended, and the status is the command's" {
-  in_script '"$RLOCK" run x -- sh -c "sleep 1000 & kill -STOP \$!; exit 3"; echo "status $?"'
-  [[ $output == 'status 3' ]]
-}
-
-@test "a command is stopped together with rlock, and then killed" {
-  in_script '"$RLOCK" run x -- sh -c "kill -STOP \$\$" &
+@test "a job whose command is stopped with it and killed, a waiter that gives up, a guard that is killed: the script goes on" {
+  prints 'status 137' '"$RLOCK" run x -- sh -c "kill -STOP \$\$" &
     while kill -0 "$!"; do
       command=$(pgrep -P "$(pgrep -o -P "$!")") && grep -q "^State:.T" "/proc/$!/status" && break
       sleep 0.02
@@ -59,20 +44,9 @@ in_script() {
     kill -9 "$command"
     wait "$!"
     echo "status $?"'
-  [[ $output == 'status 137' ]]
-}
-
-@test "a waiter with guards gives up" {
-  local owner
-  owner=$(rlock acquire x --lease 1m)
-  in_script '"$RLOCK" run -q -w 300ms x -- true; echo "status $?"'
-  [[ $output == 'status 75' ]]
-  rlock release x --owner "$owner"
-}
-
-@test "a guard is killed" {
-  in_script '"$RLOCK" run -q x -- sh -c "kill -9 \$PPID; sleep 1000"; echo "status $?"'
-  [[ $output == 'status 74' ]]
+  prints 'status 74' '"$RLOCK" run -q x -- sh -c "kill -9 \$PPID; sleep 1000"; echo "status $?"'
+  # The lock is still held.
+  prints 'status 75' '"$RLOCK" run -q -w 300ms x -- true; echo "status $?"'
   redis srv del x 'rlock:holder:{x}'
 }
 

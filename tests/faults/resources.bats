@@ -28,12 +28,14 @@ user_place() {
 free() { [[ $(redis srv exists x) == 0 ]]; }
 held() { ! free; }
 
-# Either the command has run and all is well, or it has not, and the status says why.
+# Either the command has run and all is well, or it has not, and the status says why. Counts them in $fine and $refused.
 ran_or_refused() {
   show
   if ((status == 0)); then
+    fine=$((fine + 1))
     [[ -e ran && -z $stderr ]]
   else
+    refused=$((refused + 1))
     [[ ! -e ran ]]
     ((status == 69 || status == 71))
     [[ -n $stderr ]]
@@ -48,7 +50,6 @@ ran_or_refused() {
     # Below some number, the dynamic linker fails.
     prlimit --nofile="$limit" "$RLOCK" --version >/dev/null 2>&1 || continue
     run --separate-stderr timeout 20 prlimit --nofile="$limit" "$RLOCK" run -n x -- touch ran
-    if ((status == 0)); then fine=$((fine + 1)); else refused=$((refused + 1)); fi
     ran_or_refused
   done
   echo "# $refused refused, $fine fine" >&3
@@ -101,7 +102,6 @@ few_enough() {
   local limit refused=0 fine=0 unstarted=0
   for limit in {1..8}; do
     run --separate-stderr as_user timeout 20 prlimit --nproc="$limit" ./rlock run -n --url "$over_tcp" x -- touch ran
-    if ((status == 0)); then fine=$((fine + 1)); else refused=$((refused + 1)); fi
     [[ $stderr != *'cannot start a process: '* ]] || unstarted=$((unstarted + 1))
     ran_or_refused
   done
@@ -120,7 +120,6 @@ few_enough() {
     status=0
     wait "$waiter" || status=$?
     stderr=$(<err)
-    if ((status == 0)); then fine=$((fine + 1)); else refused=$((refused + 1)); fi
     ran_or_refused
   done
   echo "# of waiters $refused refused, $fine fine" >&3
