@@ -141,18 +141,21 @@ TEST(Endpoint, UrlIsReadBack) {
 }
 
 TEST(SecretIn, SecretsAndPasswordsAreFound) {
-  EXPECT_EQ(secret_in("redis://u:pw@h"), "pw");
-  EXPECT_EQ(secret_in("--url=redis://:p@w@h"), "p@w");
-  EXPECT_EQ(secret_in("redis://pw@h"), "pw");
+  constexpr struct {
+    const char *text, *secret, *password;
+  } kTexts[] = {
+      {"redis://u:pw@h", "pw", "pw"},
+      {"--url=redis://:p@w@h", "p@w", "p@w"},
+      {"redis://pw@h", "pw", ""},
+      {"unix://pw@/s", "pw", ""},
+      {"redis://h:6379", "", ""},
+      {"just a word", "", ""},
+  };
+  for (const auto& one : kTexts) {
+    EXPECT_EQ(secret_in(one.text), one.secret) << one.text;
+    EXPECT_EQ(password_in(one.text), one.password) << one.text;
+  }
   EXPECT_EQ(secret_in("redis+cluster://pw@a:1,pw@b:1"), "pw@a:1,pw");
-  EXPECT_EQ(secret_in("unix://pw@/s"), "pw");
-  EXPECT_EQ(secret_in("redis://h:6379"), "");
-  EXPECT_EQ(secret_in("just a word"), "");
-  EXPECT_EQ(password_in("redis://u:pw@h"), "pw");
-  EXPECT_EQ(password_in("--url=redis://:p@w@h"), "p@w");
-  EXPECT_EQ(password_in("redis://u@h"), "");
-  EXPECT_EQ(password_in("redis://h:6379"), "");
-  EXPECT_EQ(password_in("just a word"), "");
 }
 
 TEST(Address, ReadsServersAndSentinels) {
@@ -229,34 +232,25 @@ int admitted(Audience& audience) {
   return count;
 }
 
-TEST(Audience, AsManyAsThereAreServers) {
+TEST(Audience, AsManyAsThereAreServersOrAnExchangeNeedsAndStartsAgainWhenOneServes) {
   Audience audience({{"seed", 1}}, 1);
   EXPECT_EQ(admitted(audience), 0);
   EXPECT_TRUE(audience.admits({"seed", 1}));
   audience.expect(4);
   EXPECT_EQ(admitted(audience), 3);
   EXPECT_EQ(admitted(audience), 0);
-}
-
-TEST(Audience, NotMoreThanAnExchangeNeeds) {
-  Audience audience({}, 1000);
-  EXPECT_EQ(admitted(audience), 1 + kMostRedirections);
-  audience.begin(20);
-  EXPECT_EQ(admitted(audience), 19);
-}
-
-TEST(Audience, AHostThatHasItMayGetItAgain) {
-  Audience audience({}, 1);
-  audience.add({"a", 1});
-  EXPECT_TRUE(audience.admits({"a", 1}));
-  EXPECT_FALSE(audience.admits({"a", 2}));
-}
-
-TEST(Audience, StartsAgainWhenOneServes) {
-  Audience audience({}, 3);
-  EXPECT_EQ(admitted(audience), 3);
   audience.served();
   EXPECT_EQ(admitted(audience), 3);
+
+  Audience of_many({}, 1000);
+  EXPECT_EQ(admitted(of_many), 1 + kMostRedirections);
+  of_many.begin(20);
+  EXPECT_EQ(admitted(of_many), 19);
+
+  Audience of_one({}, 1);
+  of_one.add({"a", 1});
+  EXPECT_TRUE(of_one.admits({"a", 1}));
+  EXPECT_FALSE(of_one.admits({"a", 2}));
 }
 
 }  // namespace

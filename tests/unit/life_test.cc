@@ -126,6 +126,10 @@ const Row kTable[] = {
     {{Kind::command_ended, Kind::go, Kind::looked, Kind::empty, Kind::released}, {}},
 };
 
+Life life_in(Stage stage, const LifePlan& plan = kPlan) {
+  return life_after(kTable[static_cast<int>(stage)].way, plan);
+}
+
 TEST(LifeTable, EachEventInEachStage) {
   ASSERT_EQ(std::size(kTable), std::size(kStages));
   for (std::size_t stage = 0; stage < std::size(kStages); ++stage) {
@@ -150,17 +154,20 @@ TEST(LifeTable, NothingIsUndoneByWhatHappensTwice) {
   }
 }
 
+// Each of these events, one after the other, has this result.
+void expect_story(Life life, std::initializer_list<std::pair<Kind, const char*>> story) {
+  for (const auto& [kind, result] : story) EXPECT_EQ(then(life, kind), result);
+}
+
 TEST(Life, TheGateOpensOnlyAfterTheHookAndALook) {
-  Life life = life_after({Kind::go, Kind::looked});
-  EXPECT_EQ(then(life, Kind::looked), "preparing calm none:") << "it runs";
-  EXPECT_EQ(then(life, Kind::hook_ended), "preparing calm none:");
-  EXPECT_EQ(then(life, Kind::looked), "running calm none: open_gate");
-  life = life_after({Kind::go}, {});
-  EXPECT_EQ(then(life, Kind::looked), "running calm none: open_gate");
-  EXPECT_EQ(then(life, Kind::command_ended), "clearing_up calm exited:");
-  EXPECT_EQ(then(life, Kind::empty), "releasing calm exited: release");
-  EXPECT_EQ(then(life, Kind::released), "over calm exited:");
-  EXPECT_EQ(life.verdict().value, 3);
+  expect_story(life_after({Kind::go, Kind::looked}), {{Kind::looked, "preparing calm none:"},  // it runs
+                                                      {Kind::hook_ended, "preparing calm none:"},
+                                                      {Kind::looked, "running calm none: open_gate"}});
+  expect_story(life_after({Kind::go}, {}), {{Kind::looked, "running calm none: open_gate"},
+                                            {Kind::command_ended, "clearing_up calm exited:"},
+                                            {Kind::empty, "releasing calm exited: release"},
+                                            {Kind::released, "over calm exited:"}});
+  EXPECT_EQ(life_in(Stage::clearing_up).verdict().value, 3);
 }
 
 TEST(Life, AFirstHookThatFailsStartsNothingAndALastOneChangesNothing) {
@@ -169,34 +176,31 @@ TEST(Life, AFirstHookThatFailsStartsNothingAndALastOneChangesNothing) {
   failed.failed = true;
   EXPECT_EQ(text(life.take(failed)), " shut_gate");
   EXPECT_EQ(text(life), "winding_up calm hook_failed");
-  EXPECT_EQ(then(life, Kind::command_ended), "winding_up calm hook_failed:");
-  EXPECT_EQ(then(life, Kind::empty), "releasing calm hook_failed: release");
-  life = life_after(kTable[static_cast<int>(Stage::finishing)].way);
+  expect_story(life, {{Kind::command_ended, "winding_up calm hook_failed:"},
+                      {Kind::empty, "releasing calm hook_failed: release"}});
+  life = life_in(Stage::finishing);
   life.take(failed);
   EXPECT_EQ(text(life), "winding_up ending exited");
 }
 
-TEST(Life, WhatSpeaksAgainstTheStartKeepsTheGateShut) {
-  struct Case {
+TEST(Life, WhatSpeaksAgainstTheStartKeepsTheGateShutAndTheCommandMayStillHearThatTheLockIsOurs) {
+  const struct {
     std::initializer_list<Kind> happened;
     const char* outcome;
+    Kind last = Kind::looked;
+  } kCases[] = {
+      {{Kind::asked_to_end, Kind::go}, "winding_up ending signalled: shut_gate"},
+      {{Kind::frontend_died, Kind::go}, "winding_up killing system_refused: shut_gate"},
+      {{Kind::command_ended, Kind::go}, "winding_up calm system_refused: report_killed shut_gate"},
+      {{Kind::go, Kind::lost}, "winding_up ending lost: shut_gate"},
+      {{Kind::go, Kind::hold_over}, "winding_up ending timed_out: shut_gate"},
+      {{Kind::go, Kind::looked, Kind::lost, Kind::command_ended, Kind::hook_ended},
+       "winding_up ending lost: shut_gate"},
+      {{Kind::command_ended, Kind::empty, Kind::go},
+       "releasing calm system_refused: report_killed shut_gate release",
+       Kind::empty},
   };
-  for (const Case& one :
-       {Case{{Kind::asked_to_end, Kind::go}, "winding_up ending signalled: shut_gate"},
-        Case{{Kind::frontend_died, Kind::go}, "winding_up killing system_refused: shut_gate"},
-        Case{{Kind::command_ended, Kind::go}, "winding_up calm system_refused: report_killed shut_gate"},
-        Case{{Kind::go, Kind::lost}, "winding_up ending lost: shut_gate"},
-        Case{{Kind::go, Kind::hold_over}, "winding_up ending timed_out: shut_gate"},
-        Case{{Kind::go, Kind::looked, Kind::lost, Kind::command_ended, Kind::hook_ended},
-             "winding_up ending lost: shut_gate"}}) {
-    Life life = life_after(one.happened);
-    EXPECT_EQ(then(life, Kind::looked), one.outcome);
-  }
-}
-
-TEST(Life, TheCommandThatIsGoneBeforeTheLockIsOursMayStillHearThatItIs) {
-  Life life = life_after({Kind::command_ended, Kind::empty, Kind::go});
-  EXPECT_EQ(then(life, Kind::empty), "releasing calm system_refused: report_killed shut_gate release");
+  for (const auto& one : kCases) expect_story(life_after(one.happened), {{one.last, one.outcome}});
 }
 
 TEST(Life, LeftoversAreEndedWaitedForOrIgnored) {
@@ -205,13 +209,12 @@ TEST(Life, LeftoversAreEndedWaitedForOrIgnored) {
   Life life = life_after({Kind::command_ended, Kind::go, Kind::looked}, plan);
   EXPECT_EQ(then(life, Kind::left_behind), "winding_up calm system_refused:");
   plan.leftovers = Leftovers::ignore;
-  const auto running = kTable[static_cast<int>(Stage::running)].way;
-  life = life_after(running, plan);
+  life = life_in(Stage::running, plan);
   life.take(event(Kind::command_ended));
   EXPECT_TRUE(life.minds_leftovers());
-  EXPECT_EQ(then(life, Kind::left_behind), "finishing calm exited: run_on_release");
-  EXPECT_EQ(then(life, Kind::hook_late), "finishing calm exited: kill_hook") << "nothing but the hook";
-  EXPECT_EQ(then(life, Kind::hook_ended), "releasing calm exited: release");
+  expect_story(life, {{Kind::left_behind, "finishing calm exited: run_on_release"},
+                      {Kind::hook_late, "finishing calm exited: kill_hook"},  // nothing but the hook
+                      {Kind::hook_ended, "releasing calm exited: release"}});
   life = life_after({Kind::command_ended, Kind::go, Kind::looked}, plan);
   EXPECT_EQ(then(life, Kind::left_behind), "releasing calm system_refused: release");
   life = life_after({Kind::command_ended}, plan);
@@ -229,7 +232,7 @@ TEST(Life, LeftoversThatAreToBeEndedCountOnceTheyHadTimeToEndByThemselves) {
     plan.leftovers = leftovers;
     EXPECT_EQ(life_after({Kind::command_ended}, plan).leftovers_count_at(), kStart);
   }
-  Life life = life_after(kTable[static_cast<int>(Stage::running)].way);
+  Life life = life_in(Stage::running);
   LifeEvent killed = event(Kind::command_ended);
   killed.end = {JobEnd::Kind::signalled, SIGKILL};
   life.take(killed);
@@ -239,17 +242,17 @@ TEST(Life, LeftoversThatAreToBeEndedCountOnceTheyHadTimeToEndByThemselves) {
 
 TEST(Life, NoHookRunsOnReleaseWhereTheLockIsLostOrTheFrontendDead) {
   for (const Kind kind : {Kind::lost, Kind::frontend_died}) {
-    Life life = life_after(kTable[static_cast<int>(Stage::clearing_up)].way);
+    Life life = life_in(Stage::clearing_up);
     life.take(event(kind));
     EXPECT_TRUE(then(life, Kind::empty).ends_with(": release"));
   }
-  Life life = life_after(kTable[static_cast<int>(Stage::clearing_up)].way);
+  Life life = life_in(Stage::clearing_up);
   life.take(event(Kind::deadline));
   EXPECT_EQ(then(life, Kind::empty), "finishing calm exited: run_on_release") << "the tree is empty: calm again";
 }
 
 TEST(Life, TheVerdictGivesWayOnlyToAGraverOne) {
-  Life life = life_after(kTable[static_cast<int>(Stage::clearing_up)].way);
+  Life life = life_in(Stage::clearing_up);
   life.take(event(Kind::hold_over));
   EXPECT_EQ(life.verdict().kind, JobEnd::Kind::timed_out);
   life.take(event(Kind::asked_to_end, kStart + 1s));
@@ -298,18 +301,15 @@ TEST(LifeSignals, ArePassedOnToTheCommandUnlessItHasThemAndEndWhatHasNotBegun) {
   EXPECT_EQ(text(life.take_signal(SIGTERM, true, false, kStart + 100ms)), " kill");
 }
 
-TEST(LifeSignals, OneOfTheMomentInWhichTheCommandEndedIsNotForUs) {
+TEST(LifeSignals, OneOfTheMomentInWhichTheCommandEndedIsNotForUsNorIsOneWhenAllIsOver) {
   for (const auto& [after, verdict] :
        {std::pair{40ms, "clearing_up ending exited"}, {60ms, "clearing_up ending signalled"}}) {
-    Life life = life_after(kTable[static_cast<int>(Stage::clearing_up)].way);
+    Life life = life_in(Stage::clearing_up);
     EXPECT_EQ(text(life.take_signal(SIGTERM, true, false, kStart + after)), " terminate");
     EXPECT_EQ(text(life), verdict);
   }
-}
-
-TEST(LifeSignals, DoNothingWhenAllIsOver) {
   for (const Stage stage : {Stage::releasing, Stage::over}) {
-    Life life = life_after(kTable[static_cast<int>(stage)].way);
+    Life life = life_in(stage);
     const std::string before = text(life);
     EXPECT_TRUE(life.take_signal(SIGTERM, true, false, kStart + 1s).empty());
     EXPECT_EQ(text(life), before);
@@ -345,7 +345,7 @@ TEST_F(LifeTimes, MaxHoldCountsFromTheGrantUntilNothingOfTheCommandIsLeft) {
   life.take(event(Kind::hold_over, kStart + 2s));
   EXPECT_EQ(life.due(kStart + 6999ms, deadlines), std::nullopt);
   EXPECT_EQ(life.due(kStart + 7s, deadlines), Kind::grace_over);
-  life = life_after(kTable[static_cast<int>(Stage::finishing)].way, plan);
+  life = life_in(Stage::finishing, plan);
   EXPECT_EQ(life.due(kStart + 9s, deadlines), std::nullopt);
 }
 

@@ -5,6 +5,8 @@
 
 #include <set>
 
+#include "verbs/mode.h"
+
 namespace rlock::lock {
 namespace {
 
@@ -25,17 +27,14 @@ TEST(LockName, MakesRedissonsKeysAndIsFoundFromItsHolderKey) {
   }
 }
 
-TEST(LockName, AcceptsNamesThatKeepTheirKeysInOneSlot) {
+TEST(LockName, AcceptsNamesThatKeepTheirKeysInOneSlotAndRefusesTheRest) {
   for (const char* name : {"a", "a b", "größe", "{x}y", "x{y}z{w}", "a}b{c}", "a:b", "-x", "\xff"}) {
     EXPECT_TRUE(LockName::parse(name)) << name;
   }
   EXPECT_TRUE(LockName::parse(std::string(512, 'n')));
-}
-
-TEST(LockName, RefusesTheRest) {
-  for (const std::string& name : {std::string(), std::string(513, 'n'), std::string("a\nb"), std::string("a\0b", 3),
-                                  std::string("\x7f"), std::string("a{b"), std::string("a}b"), std::string("{}x"),
-                                  std::string("{x}"), std::string("{}"), std::string("}{")}) {
+  using namespace std::string_literals;
+  for (const std::string& name :
+       {""s, std::string(513, 'n'), "a\nb"s, "a\0b"s, "\x7f"s, "a{b"s, "a}b"s, "{}x"s, "{x}"s, "{}"s, "}{"s}) {
     const auto parsed = LockName::parse(name);
     ASSERT_FALSE(parsed) << name;
     EXPECT_EQ(parsed.error().code, Error::Code::usage);
@@ -73,22 +72,45 @@ TEST(OwnerId, IsFreshEachTimeAndLooksLikeRedissons) {
   EXPECT_NE(std::string("89ab").find(id[19]), std::string::npos) << "UUID variant";
 }
 
-TEST(AncestorLocks, CarriesNamesWithBlanks) {
+TEST(AncestorLocks, CarriesNamesWithBlanksAndTheInnermostCountsAndNonsenseDoesNot) {
   const auto a = *LockName::parse("a"), b = *LockName::parse("b c");
   const auto first = OwnerId::fresh(), second = OwnerId::fresh();
-  const auto held =
+  const auto both =
       AncestorLocks::parse(AncestorLocks::parse(AncestorLocks().with(a, first).text()).with(b, second).text());
-  EXPECT_EQ(held.owner_of(a), first);
-  EXPECT_EQ(held.owner_of(b), second);
-  EXPECT_FALSE(held.owner_of(*LockName::parse("c")));
+  EXPECT_EQ(both.owner_of(a), first);
+  EXPECT_EQ(both.owner_of(b), second);
+  EXPECT_FALSE(both.owner_of(*LockName::parse("c")));
+
+  const auto held = AncestorLocks::parse("no-blank\n\n  \nowner \nid a\n" + std::string(600, 'x') + " b");
+  EXPECT_EQ(held.owner_of(a)->text(), "id");
+  EXPECT_FALSE(held.owner_of(*LockName::parse("b")));
+  EXPECT_EQ(AncestorLocks::parse("one a\ntwo a").owner_of(a)->text(), "two");
 }
 
-TEST(AncestorLocks, TheInnermostCountsAndNonsenseDoesNot) {
-  const auto held = AncestorLocks::parse("no-blank\n\n  \nowner \nid a\n" + std::string(600, 'x') + " b");
-  EXPECT_EQ(held.owner_of(*LockName::parse("a"))->text(), "id");
-  EXPECT_FALSE(held.owner_of(*LockName::parse("b")));
-  const auto a = *LockName::parse("a");
-  EXPECT_EQ(AncestorLocks::parse("one a\ntwo a").owner_of(a)->text(), "two");
+TEST(SlotNumbers, AreReadAndNamedButUntrusted) {
+  const Slots slots = Slots::read("0 2", {"gpu0", "gpu1", "gpu2"});
+  EXPECT_EQ(slots.number_text(), "0 2");
+  EXPECT_EQ(slots.resource_text(), "gpu0 gpu2");
+  EXPECT_EQ(Slots::read("7", {}).number_text(), "7");
+  EXPECT_EQ(Slots::read("7", {}).resource_text(), "");
+  for (const std::string text : {"", " ", "x", "-1", "1  2", "1 ", "1000001", "99999999999999999999", "1\n2"}) {
+    EXPECT_TRUE(Slots::read(text, {"a", "b"}).numbers.empty()) << text;
+  }
+  std::string many;
+  for (int i = 0; i <= kMostTaken; ++i) many += (i == 0 ? "" : " ") + std::to_string(i);
+  EXPECT_TRUE(Slots::read(many, {}).numbers.empty());
+  EXPECT_TRUE(Slots::read("0 5", {"a", "b"}).resources.empty()) << "one of them has no name";
+}
+
+TEST(SlotNumbers, OwnerIdsSayHowManyAreTaken) {
+  EXPECT_EQ(OwnerId::fresh_for_slots(1).text()[14], '4');
+  const std::string text = OwnerId::fresh_for_slots(64).text();
+  EXPECT_EQ(text[14], '8');
+  EXPECT_EQ(text.substr(32, 5), "0040:");
+  EXPECT_NE(OwnerId::fresh_for_slots(2), OwnerId::fresh_for_slots(2));
+  for (const int taken : {1, 2, 64}) EXPECT_EQ(OwnerId::fresh_for_slots(taken).slots(), taken);
+  EXPECT_EQ(OwnerId::as_stored("00000000-0000-8000-8000-00000000ffff:1").slots(), 1);
+  EXPECT_EQ(OwnerId::as_stored("x").slots(), 1);
 }
 
 }  // namespace

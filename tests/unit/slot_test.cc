@@ -8,17 +8,11 @@ namespace {
 
 TEST(Slot, IsThatOfRedisForNamesTagsAndCommands) {
   // The values are those of CLUSTER KEYSLOT.
-  EXPECT_EQ(slot_of("123456789"), 12739);
-  EXPECT_EQ(slot_of("foo"), 12182);
-  EXPECT_EQ(slot_of("bar"), 5061);
-  EXPECT_EQ(slot_of(""), 0);
-  EXPECT_EQ(slot_of("{foo}"), slot_of("foo"));
-  EXPECT_EQ(slot_of("rlock:queue:{foo}"), slot_of("foo"));
-  EXPECT_EQ(slot_of("a{foo}b{bar}"), slot_of("foo"));
+  const std::pair<const char*, int> kSlots[] = {{"123456789", 12739}, {"foo", 12182}, {"bar", 5061}, {"", 0}};
+  for (const auto& [name, slot] : kSlots) EXPECT_EQ(slot_of(name), slot) << name;
+  for (const char* name : {"{foo}", "rlock:queue:{foo}", "a{foo}b{bar}"}) EXPECT_EQ(slot_of(name), 12182) << name;
+  for (const char* name : {"a{}foo", "a{foo"}) EXPECT_NE(slot_of(name), 12182) << name;
   EXPECT_EQ(slot_of("a{{foo}}"), slot_of("{foo"));
-  EXPECT_NE(slot_of("a{}foo"), slot_of("foo"));
-  EXPECT_EQ(slot_of("foo{"), slot_of("foo{"));
-  EXPECT_NE(slot_of("a{foo"), slot_of("foo"));
   EXPECT_EQ(slot_of_command({"EVALSHA", "0", "2", "foo", "bar", "x"}), slot_of("foo"));
   EXPECT_EQ(slot_of_command({"EVAL", "return 1", "0", "foo"}), std::nullopt);
   EXPECT_EQ(slot_of_command({"EVAL", "return 1", "1"}), std::nullopt);
@@ -40,12 +34,11 @@ TEST(Redirection, IsReadAndNotBelieved) {
   EXPECT_EQ(found->node, (Host{"::1", 6381}));
   EXPECT_EQ(read_redirection("MOVED 1 :6381")->node, (Host{"", 6381}));
   EXPECT_EQ(read_redirection("MOVED 1 ?:6381")->node, (Host{"", 6381}));
-  for (const std::string& text :
-       {std::string("MOVED"), std::string("MOVED 16384 a:1"), std::string("MOVED -1 a:1"), std::string("MOVED 1 a"),
-        std::string("MOVED 1 a:0"), std::string("MOVED 1 a:65536"), std::string("MOVED 1 a\x1b:1"),
-        std::string("MOVED x a:1"), std::string("MOVES 1 a:1"), "MOVED 1 " + std::string(300, 'a') + ":1"}) {
+  for (const std::string text : {"MOVED", "MOVED 16384 a:1", "MOVED -1 a:1", "MOVED 1 a", "MOVED 1 a:0",
+                                 "MOVED 1 a:65536", "MOVED 1 a\x1b:1", "MOVED x a:1", "MOVES 1 a:1"}) {
     EXPECT_FALSE(read_redirection(text)) << text;
   }
+  EXPECT_FALSE(read_redirection("MOVED 1 " + std::string(300, 'a') + ":1"));
 }
 
 Reply text(std::string value) { return {.kind = Reply::Kind::string, .text = std::move(value)}; }

@@ -2,9 +2,16 @@
 #include "base/text.h"
 
 #include <gtest/gtest.h>
+#include <sys/wait.h>
+#include <unistd.h>
+#include <string>
+
+#include "base/secret.h"
 
 namespace rlock {
 namespace {
+
+using Pairs = std::vector<std::pair<std::string, std::string>>;
 
 TEST(Escaped, ShowsWhatIsNoPlainText) {
   EXPECT_EQ(escaped("deploy 1/2 — größer"), "deploy 1/2 — größer");
@@ -33,14 +40,16 @@ TEST(Escaped, ShowsWhatIsNoPlainText) {
 }
 
 TEST(Inert, CommandsNoCiSystem) {
-  EXPECT_EQ(inert("a ##[add-mask]b"), "a \\x23#[add-mask]b") << "GitHub";
-  EXPECT_EQ(inert("a ###[x ##[y"), "a #\\x23#[x \\x23#[y");
-  EXPECT_EQ(inert("a ##vso[task.complete]"), "a \\x23#vso[task.complete]") << "Azure";
-  EXPECT_EQ(inert("a ##teamcity[x]"), "a \\x23#teamcity[x]");
-  EXPECT_EQ(inert("a\n  ::b  x\n\n::c\n"), "a\n  \\x3a:b  x\n\n\\x3a:c\n") << "whatever follows in the line";
-  EXPECT_EQ(inert("\u3000::E"), "\u3000\\x3a:E") << "GitHub trims blanks of Unicode";
-  EXPECT_EQ(inert("\033[1m--- x\033[0m"), "\033[1m\\x2d-- x\033[0m") << "Buildkite gives jobs a terminal";
-  EXPECT_EQ(inert("##[x"), "\\x23#[x");
+  // Of GitHub, Azure, TeamCity, any line, blanks of Unicode, which GitHub trims, and the terminal of Buildkite.
+  const Pairs kCommands = {{"a ##[add-mask]b", "a \\x23#[add-mask]b"},
+                           {"a ###[x ##[y", "a #\\x23#[x \\x23#[y"},
+                           {"##[x", "\\x23#[x"},
+                           {"a ##vso[task.complete]", "a \\x23#vso[task.complete]"},
+                           {"a ##teamcity[x]", "a \\x23#teamcity[x]"},
+                           {"a\n  ::b  x\n\n::c\n", "a\n  \\x3a:b  x\n\n\\x3a:c\n"},
+                           {"\u3000::E", "\u3000\\x3a:E"},
+                           {"\033[1m--- x\033[0m", "\033[1m\\x2d-- x\033[0m"}};
+  for (const auto& [text, shown] : kCommands) EXPECT_EQ(inert(text), shown);
   for (const char* start : {"+++ x", "~~~ x", "^^^ +++", "<0>x", "section_start:1:x", "travis_fold:start:x"}) {
     EXPECT_NE(inert(start), start);
   }
@@ -63,30 +72,67 @@ TEST(IsWhatItLooksLike, TellsPlainTextFromDeceit) {
   }
 }
 
+// The word with = is zsh's; the last one is inert.
 TEST(ShellWord, QuotesOnlyWhereNeeded) {
-  EXPECT_EQ(shell_word("./a-b_c=1"), "./a-b_c=1");
-  EXPECT_EQ(shell_word("a b"), "'a b'");
-  EXPECT_EQ(shell_word("it's"), "'it'\\''s'");
-  EXPECT_EQ(shell_word(""), "''");
-  EXPECT_EQ(shell_word("$(x)"), "'$(x)'");
-  EXPECT_EQ(shell_word("=ls"), "'=ls'") << "zsh";
-  EXPECT_EQ(shell_word("a:=ls"), "'a:=ls'");
-  EXPECT_EQ(shell_word("a\n::b##[c]"), "'a\n''::b#''#[c]'") << "inert";
+  const Pairs kWords = {
+      {"./a-b_c=1", "./a-b_c=1"}, {"a b", "'a b'"}, {"it's", "'it'\\''s'"}, {"", "''"},
+      {"$(x)", "'$(x)'"},         {"=ls", "'=ls'"}, {"a:=ls", "'a:=ls'"},   {"a\n::b##[c]", "'a\n''::b#''#[c]'"}};
+  for (const auto& [text, word] : kWords) EXPECT_EQ(shell_word(text), word);
 }
 
 TEST(Columns, AndNewlinesAreThoseOfATerminal) {
-  EXPECT_EQ(columns(""), 0u);
-  EXPECT_EQ(columns("deploy"), 6u);
-  EXPECT_EQ(columns("Büro"), 4u);
-  EXPECT_EQ(columns("日本語"), 6u);
-  EXPECT_EQ(columns("e\u0301"), 1u);  // a letter and its accent
-  EXPECT_EQ(columns("\xff"), 1u);
-  EXPECT_EQ(without_newline("a\n"), "a");
-  EXPECT_EQ(without_newline("a\r\n"), "a");
-  EXPECT_EQ(without_newline("a\n\n"), "a\n");
-  EXPECT_EQ(without_newline(" a"), " a");
-  EXPECT_EQ(without_newline("\n"), "");
-  EXPECT_EQ(without_newline(""), "");
+  // The last but one is a letter and its accent.
+  const std::pair<const char*, std::size_t> kTexts[] = {{"", 0},       {"deploy", 6},  {"Büro", 4},
+                                                        {"日本語", 6}, {"e\u0301", 1}, {"\xff", 1}};
+  for (const auto& [text, width] : kTexts) EXPECT_EQ(columns(text), width) << text;
+  const Pairs kLines = {{"a\n", "a"}, {"a\r\n", "a"}, {"a\n\n", "a\n"}, {" a", " a"}, {"\n", ""}, {"", ""}};
+  for (const auto& [text, line] : kLines) EXPECT_EQ(without_newline(text), line);
+}
+
+TEST(Split, IsTheOppositeOfJoined) {
+  EXPECT_TRUE(split("", ',').empty());
+  EXPECT_EQ(split("a,,b,", ','), (std::vector<std::string>{"a", "", "b", ""}));
+  EXPECT_EQ(joined({"a", "", "b"}, ", "), "a, , b");
+  EXPECT_EQ(joined({}, ","), "");
+}
+
+TEST(Secret, HoldsWhatItWasGivenAndIsWipedForAllCopies) {
+  EXPECT_EQ(Secret("pass word").text(), "pass word");
+  EXPECT_EQ(Secret("").text(), "");
+  const std::string longest(std::size_t{1} << 20, 'x');
+  EXPECT_EQ(Secret(longest).text(), longest);
+  Secret secret("password");
+  const Secret copy = secret;
+  const char* bytes = copy.text().data();
+  secret.wipe();
+  EXPECT_EQ(copy.text(), "");
+  EXPECT_EQ(std::string(bytes, 8), std::string(8, '\0'));
+}
+
+TEST(Secret, IsWrittenInPlace) {
+  const auto secret = Secret::written(10, [](std::span<char> out) -> Result<std::size_t> {
+    EXPECT_EQ(out.size(), 10U);
+    return std::string_view("abc").copy(out.data(), out.size());
+  });
+  EXPECT_EQ(secret->text(), "abc");
+  const auto failed =
+      Secret::written(10, [](std::span<char>) -> Result<std::size_t> { return fail(Error::Code::config, "no"); });
+  EXPECT_EQ(failed.error().message, "no");
+}
+
+TEST(Secret, IsKeptFromChildren) {
+  const Secret secret("password");
+  const auto seen_by_child = [&] {
+    const pid_t child = fork();
+    if (child == 0) _exit(secret.text() == "password" ? 1 : 0);
+    int status = 0;
+    waitpid(child, &status, 0);
+    return WEXITSTATUS(status) == 1;
+  };
+  EXPECT_TRUE(seen_by_child());
+  secret.keep_from_children();
+  EXPECT_FALSE(seen_by_child());
+  EXPECT_EQ(secret.text(), "password");
 }
 
 }  // namespace

@@ -36,11 +36,17 @@ class Waiting {
     HolderView holder{.owner = owner, .by_set = true};
     return words(life_.held({.expires_in = expires_in, .ahead = 0, .holder = holder}, false, now));
   }
-  // Listens, asks, and is the first one.
-  void come_to_the_front() {
-    begin();
-    listens();
-    held(0, 1h);
+  // One that has listened, and one that has also asked, and is the first.
+  static Waiting listening(std::optional<milliseconds> limit = {}) {
+    Waiting one(limit);
+    one.begin();
+    one.listens();
+    return one;
+  }
+  static Waiting first(std::optional<milliseconds> limit = {}) {
+    Waiting one = listening(limit);
+    one.held(0, 1h);
+    return one;
   }
 
   static constexpr TimePoint kBegin{1000s};
@@ -89,22 +95,17 @@ TEST(WaiterLife, ListensBeforeItAsksAndAsksEveryFiveSecondsIfItMayNot) {
 }
 
 TEST(WaiterLife, TheFirstListensForReleasesAndLooksAgainForWhatItMissed) {
-  Waiting one;
-  one.come_to_the_front();
+  Waiting one = Waiting::first();
   one.held(0, 1h);
   EXPECT_EQ(one.says("behind"), "ask");
   EXPECT_EQ(one.held(1, 1h), "unhear releases,wait 5000");
   EXPECT_EQ(one.held(0, 1h), "hear releases,ask");
-  one = Waiting();
-  one.begin();
-  one.listens();
+  one = Waiting::listening();
   EXPECT_EQ(one.held(0, 2s), "hear releases,ask");
   EXPECT_EQ(one.held(0, 2s), "prepare,wait 2001");
   EXPECT_EQ(one.time(), "ask");
   EXPECT_EQ(one.held(0, 1h), "prepare,wait 5000");  // never later
-  one = Waiting();
-  one.begin();
-  one.listens();
+  one = Waiting::listening();
   EXPECT_EQ(one.held(1, 1h), "wait 5000");
   EXPECT_EQ(one.held(2, 1h), "wait 15000");
   EXPECT_EQ(one.held(9, 1h), "wait 35000");
@@ -113,11 +114,9 @@ TEST(WaiterLife, TheFirstListensForReleasesAndLooksAgainForWhatItMissed) {
 }
 
 TEST(WaiterLife, AGrantMessageIsProvenByTheServerAndAnOpenReleaseIsLeftToOthersForAMoment) {
-  Waiting one;
-  one.come_to_the_front();
+  Waiting one = Waiting::first();
   EXPECT_EQ(one.says("granted"), "ask");
-  one = Waiting();
-  one.come_to_the_front();
+  one = Waiting::first();
   one.held(0, 1h);
   EXPECT_EQ(one.says("free"), "wait 100");
   EXPECT_EQ(one.says("0"), "wait 100");  // the same release
@@ -128,22 +127,17 @@ TEST(WaiterLife, AGrantMessageIsProvenByTheServerAndAnOpenReleaseIsLeftToOthersF
 }
 
 TEST(WaiterLife, ANewFirstWaiterHasMissedNothingIfTheLockHasJustChangedHandsOtherwiseItLooks) {
-  Waiting one;
-  one.begin();
-  one.listens();
+  Waiting one = Waiting::listening();
   one.held(3, 1h);
   EXPECT_EQ(one.says("first 2000"), "prepare,hear releases,wait 2001");
   EXPECT_EQ(one.says("first 1000"), "prepare,wait 1001");
-  one = Waiting();
-  one.begin();
-  one.listens();
+  one = Waiting::listening();
   one.held(3, 1h);
   EXPECT_EQ(one.says("front"), "hear releases,ask");
 }
 
 TEST(WaiterLife, AnotherProgramsStringIsPolledMoreAndMoreSlowlyButPollsAreNotLooks) {
-  Waiting one;
-  one.come_to_the_front();
+  Waiting one = Waiting::first();
   EXPECT_EQ(one.held_by_set(1h, "value"), "prepare,wait 5");
   for (const int pause : {10, 20, 40, 80, 160, 200, 200}) {
     EXPECT_EQ(one.time(), "poll");
@@ -151,8 +145,7 @@ TEST(WaiterLife, AnotherProgramsStringIsPolledMoreAndMoreSlowlyButPollsAreNotLoo
   }
   EXPECT_EQ(one.polled(20), "wait 21");  // never later than at its end
   EXPECT_EQ(one.polled(-2), "ask");      // deleted
-  one = Waiting();
-  one.come_to_the_front();
+  one = Waiting::first();
   one.held_by_set(1h);
   one.now += 5s;
   EXPECT_EQ(one.time(), "ask") << "says that it lives";
@@ -165,8 +158,7 @@ TEST(WaiterLife, NoNumberOfAServerOverflows) {
                                     5000,      1LL << 53,     LLONG_MAX - 1, LLONG_MAX};
   for (const long long ahead : kNumbers) {
     for (const long long left : kNumbers) {
-      Waiting one;
-      one.come_to_the_front();
+      Waiting one = Waiting::first();
       EXPECT_NE(one.held(ahead, milliseconds(left)), "");
       EXPECT_NE(one.held_by_set(milliseconds(left)), "");
       EXPECT_NE(one.polled(left), "");
@@ -181,20 +173,17 @@ TEST(WaiterLife, AStringWithoutATtlIsNotWaitedForWithoutALimit) {
 }
 
 TEST(WaiterLife, WaitsForAnUnreachableServerAsLongAsALeaseOrItsLimit) {
-  Waiting one;
-  one.come_to_the_front();
+  Waiting one = Waiting::first();
   EXPECT_EQ(one.failed(Error::Code::unavailable), "tell_unreachable 30000,wait 1000");
   one.now += 31s;
   EXPECT_EQ(one.failed(Error::Code::unavailable), "end");
-  one = Waiting(100s);
-  one.come_to_the_front();
+  one = Waiting::first(100s);
   one.now += 50s;
   EXPECT_EQ(one.failed(Error::Code::unavailable), "tell_unreachable 100000,wait 51000");
   EXPECT_EQ(one.failed(Error::Code::denied), "end");
   one.now += 50s;
   EXPECT_EQ(one.failed(Error::Code::unavailable), "end");
-  one = Waiting(3s);
-  one.come_to_the_front();
+  one = Waiting::first(3s);
   EXPECT_EQ(one.held(0, 1h), "prepare,wait 3000");
   one.now += 3s;
   EXPECT_EQ(one.time(), "ask");
@@ -202,19 +191,16 @@ TEST(WaiterLife, WaitsForAnUnreachableServerAsLongAsALeaseOrItsLimit) {
 }
 
 TEST(WaiterLife, ListensAgainAfterALossAndWhereAnotherServerAnswers) {
-  Waiting one;
-  one.come_to_the_front();
+  Waiting one = Waiting::first();
   EXPECT_EQ(one.lost(), "wait 100");
   EXPECT_FALSE(one.life().place());
   EXPECT_EQ(one.time(), "listen");
   one.listens();
   EXPECT_EQ(one.held(0, 1h), "hear releases,ask");
-  one = Waiting();
-  one.come_to_the_front();
+  one = Waiting::first();
   EXPECT_EQ(one.held(0, 1h, true), "disconnect,wait 500");
   EXPECT_EQ(one.time(), "listen");
-  one = Waiting(1h);
-  one.come_to_the_front();
+  one = Waiting::first(1h);
   EXPECT_EQ(one.moved(), "tell_moved,wait 500");
   EXPECT_EQ(one.time(), "listen");
   one.now += 1h;
