@@ -9,10 +9,8 @@ setup_file() {
   # The second JVM.
   [[ -n $REDISSON_MISSING ]] || JVM=2 redisson_start "redis://127.0.0.1:$port"
 }
-teardown_file() { interop_teardown_file; }
 setup() {
   interop_setup
-  name=crowd-$BATS_TEST_NUMBER.
   cd "$BATS_TEST_TMPDIR" || return
 }
 teardown() {

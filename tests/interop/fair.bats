@@ -3,16 +3,12 @@
 load ../lib/common
 load interop
 
-setup_file() { interop_setup_file; }
-teardown_file() { interop_teardown_file; }
+KIND=fair
 
 setup() {
   interop_setup
-  name=fair-$BATS_TEST_NUMBER.
   fair_queue="redisson_lock_queue:{$name}"
-  fair_times="redisson_lock_timeout:{$name}"
 }
-
 teardown() {
   touch "$BATS_TEST_TMPDIR/stop"
   interop_teardown
@@ -60,52 +56,11 @@ fair_turns_beside() {
 @test "a fair waiter gets its turns while jobs run one after the other" { fair_turns_beside 1; }
 @test "a fair waiter gets its turns while jobs wait in rlock's queue" { fair_turns_beside 4; }
 
-@test "the release of the last job wakes a fair waiter" {
-  start_job a
-  wait_until job_runs a
-  redisson_send f fair-lock "$name"
-  wait_until fair_waiters 1
-  local ended
-  ended=$(now_ms)
-  end_job a
-  redisson_wakes f "$ended"
-  redisson f fair-unlock "$name"
-  wait_until lock_free
-}
-
-@test "force-unlock wakes a fair waiter" {
-  rlock acquire "$name" --lease 1m
-  redisson_send f fair-lock "$name"
-  wait_until fair_waiters 1
-  local forced
-  forced=$(now_ms)
-  rlock force-unlock --yes "$name"
-  redisson_wakes f "$forced"
-  redisson f fair-unlock "$name"
-  wait_until lock_free
-}
-
-@test "the release of a fair holder wakes a job" {
-  redisson f fair-lock "$name"
-  start_job a
-  wait_until jobs_wait 1
-  our_turn_is_heard() { fair_waiters 1; }
-  wait_until our_turn_is_heard
-  not job_runs a
-  local released
-  released=$(now_ms)
-  redisson f fair-unlock "$name"
-  job_wakes a "$released"
-  end_job a
-  wait_until lock_free
-}
-
 @test "a job gets its turn while fair waiters keep coming" {
-  local threads=(f g h) i turns=0 holder=0
   redisson f fair-lock "$name"
   redisson_send g fair-lock "$name"
   wait_until fair_waiters 1
-  start_job a
+  waiting_job a
   wait_until fair_waiters 2
   redisson_send h fair-lock "$name"
   wait_until fair_waiters 3
@@ -131,17 +86,15 @@ fair_turns_beside() {
   wait_until fair_waiters 1
   kill -TERM "${job_pids[a]}"
   job_ends a 143
-  [[ $(redis r exists "$fair_queue" "$fair_times") == 0 ]]
+  [[ $(redis r exists "$fair_queue" "redisson_lock_timeout:{$name}") == 0 ]]
   redisson f fair-unlock "$name"
   wait_until lock_free
 }
 
 @test "status shows the waiters in Redisson's queue" {
-  start_job a
-  wait_until job_runs a
-  redisson_send f fair-lock "$name"
-  wait_until fair_waiters 1
   local id
+  running_job a
+  redisson_waits f fair-lock "$name"
   id=$(redis r lindex "$fair_queue" 0)
   run -0 rlock status "$name"
   assert_says "$id  (Redisson's fair queue)"

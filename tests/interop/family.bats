@@ -4,65 +4,15 @@
 load ../lib/common
 load interop
 
-setup_file() { interop_setup_file; }
-teardown_file() { interop_teardown_file; }
-
-setup() {
-  interop_setup
-  name=kin-$BATS_TEST_NUMBER.
-  channel="redisson_lock__channel:{$name}"
-}
-teardown() { interop_teardown; }
-
 # Redisson has been refused the lock once more.
 asks() { redis r info commandstats | sed -n 's/^cmdstat_pttl:calls=\([0-9]*\).*/\1/p'; }
 has_asked() { (($(asks) > $1 + 3)); }
 
-# they_exclude_each_other PREFIX: a Redisson lock that is a plain lock, each way.
-they_exclude_each_other() {
-  redisson a "$1lock" "$name"
-  [[ $(redis r hgetall "$name") == "$(reply owner)"$'\n1' ]]
-  run -75 rlock run -n "$name" -- true
-  run -76 rlock release "$name" --owner 11111111-2222-3333-4444-555555555555:7
-  run -0 rlock status "$name"
-  assert_says "$(reply owner)  (not taken by rlock)"
-  redisson a "$1unlock" "$name"
-
-  start_job rlock
-  wait_until job_runs rlock
-  [[ $(value a "$1trylock" "$name" 0 30000) == false ]]
-  not redisson a "$1unlock" "$name"
-  [[ $(reply error) == IllegalMonitorStateException ]]
-  rlock status --is-held "$name"
-  end_job rlock
-}
-
-# who_dies_leaves_it PREFIX: a lease that ends, each way.
-who_dies_leaves_it() {
-  redisson a "$1lock-lease" "$name" 2000
-  start_job rlock
-  wait_until job_runs rlock
-  not redisson a "$1unlock" "$name"
-  redisson_send b "$1lock" "$name"
-  crash_job rlock
-  [[ $(redis r pttl "$name") -gt 0 ]]
-  redis r pexpire "$name" 500
-  # A waiter was told how long the lease was.
-  [[ -n $1 && $1 != nonreentrant-* ]] || redis r publish "$channel" 0
-  wait_until redisson_replies b
-  redisson b "$1unlock" "$name"
-  wait_until lock_free
-}
-
-@test "RSpinLock and rlock exclude each other, and the end of a lease frees the lock" {
-  they_exclude_each_other spin-
-  who_dies_leaves_it spin-
-}
-
 @test "RSpinLock finds a lock that rlock has released, and rlock looks without being notified" {
   local before
-  start_job rlock
-  wait_until job_runs rlock
+  running_job rlock
+  redisson_throws a spin-unlock "$name"
+  [[ $(value a spin-trylock "$name" 0 30000) == false ]]
   before=$(asks)
   redisson_send a spin-lock "$name"
   wait_until has_asked "$before"
@@ -70,6 +20,7 @@ who_dies_leaves_it() {
   end_job rlock
   wait_until redisson_replies a
 
+  run -75 rlock run -n "$name" -- true
   start_job rlock
   wait_until waiters 1
   redisson a spin-unlock "$name"
@@ -82,57 +33,24 @@ who_dies_leaves_it() {
   wait_until lock_free
 }
 
-@test "RNonReentrantLock and rlock exclude each other, wake each other, and the end of a lease frees the lock" {
-  needs_redisson 4.4.0
-  they_exclude_each_other nonreentrant-
-  who_dies_leaves_it nonreentrant-
-
+@test "RNonReentrantLock is refused to its own holder, and its field stays" {
+  use_kind nonreentrant
   redisson a nonreentrant-lock "$name"
-  not redisson a nonreentrant-lock "$name"
-  [[ $(reply error) == IllegalMonitorStateException ]]
+  redisson_throws a nonreentrant-lock "$name"
   [[ $(redis r hgetall "$name") == "$(reply owner)"$'\n1' ]]
-  local at
-  start_job rlock
-  wait_until waiters 1
-  at=$(now_ms)
   redisson a nonreentrant-unlock "$name"
-  job_wakes rlock "$at"
-  redisson_send a nonreentrant-lock "$name"
-  wait_until waiters 1
-  at=$(now_ms)
-  end_job rlock
-  redisson_wakes a "$at"
-  redisson a nonreentrant-unlock "$name"
-  wait_until lock_free
-}
-
-@test "RNonReentrantFairLock and rlock exclude and wake each other" {
-  needs_redisson 4.4.0
-  they_exclude_each_other nonreentrant-fair-
-  local at
-  start_job rlock
-  wait_until job_runs rlock
-  redisson_send a nonreentrant-fair-lock "$name"
-  stands_there() { [[ $(redis r llen "redisson_lock_queue:{$name}") == 1 ]]; }
-  wait_until stands_there
-  at=$(now_ms)
-  end_job rlock
-  redisson_wakes a "$at"
-  redisson a nonreentrant-fair-unlock "$name"
   wait_until lock_free
 }
 
 @test "RedissonMultiLock and a job with several names: all or none, and each wakes the other" {
-  local other=other-$name at
+  local other=z-$name
   redisson a multi-lock "$other,$name"
   run -75 rlock run -n "$name" -- true
   run -75 rlock run -n "$other" a-third -- true
   start_job rlock "$other"
-  channel="redisson_lock__channel:{$name}"
   wait_until waiters 1
-  at=$(now_ms)
   redisson a multi-unlock "$other,$name"
-  job_wakes rlock "$at"
+  job_wakes rlock
   [[ $(redis r exists "$name" "$other") == 2 ]]
 
   # A free name of it is released while the other is not.
@@ -148,13 +66,11 @@ who_dies_leaves_it() {
 }
 
 @test "RedissonMultiLock of write locks, and a job with -x and the same names" {
-  local other=other-$name
+  local other=z-$name
   redisson a multi-write-lock "$name,$other"
   run -75 rlock run -n -x "$name" -- true
   run -75 rlock run -n -s "$other" -- true
-  start_job rlock -x "$other"
-  wait_until jobs_wait 1
-  not job_runs rlock
+  waiting_job rlock -x "$other"
   redisson a multi-write-unlock "$name,$other"
   wait_until job_runs rlock
   [[ $(value a multi-write-trylock "$other,$name" 0 30000) == false ]]
@@ -187,23 +103,20 @@ refused() {
   [[ $(contents) == "$before" && ! -e ran ]]
 }
 
-@test "an RSemaphore is named, refused, and left as it is" {
+@test "an RSemaphore and an RCountDownLatch are named, refused, left as they are, and still count" {
   redisson a set-semaphore "$name" 2
   refused "Redisson's RSemaphore"
   [[ $(value a try-semaphore "$name") == true && $(redis r get "$name") == 1 ]]
   [[ $(value a try-semaphore "$name") == true && $(value a try-semaphore "$name") == false ]]
   refused "Redisson's RSemaphore"
   redis r del "$name"
-}
-
-@test "an RCountDownLatch is named, refused, and still counts" {
   redisson a set-latch "$name" 2
   refused "RCountDownLatch"
   [[ $(value a count-down "$name") == 1 && $(value a count-down "$name") == 0 ]]
   wait_until lock_free
 }
 
-@test "the lock of a group, getMultiLock(group, values), is named and refused" {
+@test "the lock of a group, getMultiLock(group, values), is named and refused, and the release of each leaves the other's" {
   needs_redisson 3.38.0
   redisson a group-lock "$name,one,two"
   refused "Redisson's RMultiLock of one group"
@@ -212,14 +125,9 @@ refused() {
   redisson b group-unlock "$name,three"
   redisson a group-unlock "$name,one,two"
   wait_until lock_free
-  rlock run "$name" -- true
-}
 
-# Redisson's script only looks for its own fields.
-@test "the lock of a group may be taken beside a name that rlock holds; the release of each leaves the other's" {
-  needs_redisson 3.38.0
-  start_job rlock
-  wait_until job_runs rlock
+  # Redisson's script only looks for its own fields, so it takes one beside a name that rlock holds.
+  running_job rlock
   redisson a group-lock "$name,one"
   end_job rlock
   refused "Redisson's RMultiLock of one group"

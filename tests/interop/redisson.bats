@@ -4,182 +4,124 @@
 load ../lib/common
 load interop
 
-setup_file() { interop_setup_file; }
-teardown_file() { interop_teardown_file; }
-
 setup() {
   interop_setup
-  use_name "job-$BATS_TEST_NUMBER."
   started=$BATS_TEST_TMPDIR/rlock.started
-  end=$BATS_TEST_TMPDIR/rlock.end
-}
-
-teardown() { interop_teardown; }
-
-# use_name NAME: this test's lock. Redisson adds braces to its channel unless the name has some.
-use_name() {
-  name=$1
-  channel="redisson_lock__channel:{$name}"
-  [[ $name != *'{'* ]] || channel=redisson_lock__channel:$name
 }
 
 lock_hash() { redis r hgetall "$name"; }
 
-# rlock_waits_for_redisson: Redisson holds the lock, rlock waits, and Redisson's release starts its command.
-rlock_waits_for_redisson() {
-  redisson a lock "$name"
-  start_job rlock
-  wait_until waiters 1
-  not job_runs rlock
-
-  redisson a unlock "$name"
-  local unlocked
-  unlocked=$(now_ms)
-  job_wakes rlock "$unlocked"
-
-  end_job rlock
-  wait_until lock_free
+by_turns() {
+  they_take_turns
+  # This name means the same keys and channel to both.
+  use_kind "$kind" "früh-{作业}-$kind"
+  they_take_turns
 }
 
-# redisson_waits_for_rlock: and the other way round.
-redisson_waits_for_rlock() {
-  start_job rlock
-  wait_until job_runs rlock
-  redisson_send a lock "$name"
-  wait_until waiters 1
-  not redisson_replies a
-
-  local ended
-  ended=$(now_ms)
-  touch "$end"
-  redisson_wakes a "$ended"
-
-  job_ends rlock 0
-  [[ $(lock_hash) == "$(reply owner)"$'\n1' ]]
-  redisson a unlock "$name"
-  wait_until lock_free
+@test "each excludes the other, and a release by either side wakes the other, also with a hash tag or UTF-8 in the name" {
+  for_each_kind they_take_turns fair mapped
+  for_each_kind by_turns plain write permit
+  for_each_kind they_take_turns nonreentrant nonreentrant-fair
 }
 
-@test "a release by either side wakes the other; a name with a hash tag, or in UTF-8, means the same keys and channel to both" {
-  local one
-  for one in "$name" "{job}-$BATS_TEST_NUMBER." "früh-作业-$BATS_TEST_NUMBER."; do
-    use_name "$one"
-    rlock_waits_for_redisson
-    redisson_waits_for_rlock
-  done
-}
-
-@test "rlock gets a lock after Redisson's lease has expired" {
-  redisson a lock-lease "$name" 3000
-  start_job rlock
-  wait_until job_runs rlock
-  not redisson a unlock "$name"
-  [[ $(reply error) == IllegalMonitorStateException ]]
-  end_job rlock
-}
-
-@test "Redisson gets a lock after rlock's lease has expired" {
+a_lease_ends() {
   local owner
-  owner=$(rlock acquire "$name" --lease 3s)
-  redisson a lock "$name"
+  redisson a "${prefix}lock-lease" "$theirs" 1000
+  running_job rlock
+  redisson_throws a "${prefix}unlock" "$theirs"
+  end_job rlock
+
+  owner=$(rlock acquire "${options[@]}" "$name" --lease 1s)
+  redisson a "${prefix}lock" "$theirs"
   run -76 rlock release "$name" --owner "$owner"
   run -76 rlock renew "$name" --owner "$owner"
-  redisson a unlock "$name"
+  redisson a "${prefix}unlock" "$theirs"
 }
 
-@test "rlock waits until Redisson has released every hold of a re-entered lock" {
-  redisson a lock "$name"
-  redisson a lock "$name"
-  start_job rlock
-  wait_until waiters 1
-  redisson a unlock "$name"
-  not job_runs rlock
-  redisson a unlock "$name"
-  wait_until job_runs rlock
-  end_job rlock
+@test "each gets the lock when the other's lease has ended, and a late release does not take it away" {
+  for_each_kind a_lease_ends plain fair spin write permit nonreentrant
 }
 
-@test "rlock does not release or renew what Redisson holds" {
-  local stranger before
+force_wakes() {
+  local force=("${prefix}force-unlock" "$theirs")
+  redisson a "${prefix}lock" "$theirs"
+  redisson_waits b "${prefix}lock" "$theirs"
+  rlock force-unlock --yes "$name"
+  redisson_wakes b
+  redisson_throws a "${prefix}unlock" "$theirs"
+  redisson b "${prefix}unlock" "$theirs"
+  # Its forceUnlock notifies nobody but its own queue.
+  [[ $kind != fair ]] || return 0
+
+  running_job rlock --lease 6s
+  waiting_job next
+  [[ $kind != permit ]] || force=(try-release-permit "$name" "$(permit_ids)")
+  [[ $(value a "${force[@]}") == true ]]
+  job_wakes next
+  job_ends rlock 74
+  rlock status --is-held "$name"
+  end_job next
+}
+
+@test "force-unlock by either side takes the lock from the other, wakes whoever waits, and has rlock's job stopped with status 74" {
+  for_each_kind force_wakes plain fair write permit
+}
+
+@test "neither changes what the other holds, and each sees it" {
+  local stranger before owner
   stranger=$(rlock acquire "$name-other" --lease 1m)
   redisson a lock "$name"
   before=$(lock_hash)
-
   run -76 rlock release "$name" --owner "$stranger"
   run -76 rlock renew "$name" --owner "$stranger"
-  run -75 rlock run -n "$name" -- touch "$started"
-  not job_runs rlock
-
+  run -75 rlock run -n "$name" -- true
   [[ $(lock_hash) == "$before" ]]
   redisson a unlock "$name"
-  rlock release "$name-other" --owner "$stranger"
-}
 
-@test "Redisson does not take or release what rlock holds" {
-  start_job rlock
-  wait_until job_runs rlock
-  local before
-  before=$(lock_hash)
-
-  not redisson a unlock "$name"
-  [[ $(reply error) == IllegalMonitorStateException ]]
-  redisson a trylock "$name" 0 30000
-  [[ $(reply value) == false ]]
-  redisson b trylock "$name" 500 30000
-  [[ $(reply value) == false ]]
-
-  [[ $(lock_hash) == "$before" ]]
-  end_job rlock
-}
-
-@test "Redisson sees that rlock holds the lock, and how long" {
-  local owner
   owner=$(rlock acquire "$name" --lease 30s)
+  redisson_throws a unlock "$name"
+  [[ $(value a trylock "$name" 0 30000) == false && $(value b trylock "$name" 500 30000) == false ]]
   [[ $(lock_hash) == "$owner"$'\n1' ]]
-  redisson a is-locked "$name"
-  [[ $(reply value) == true ]]
+  [[ $(value a is-locked "$name") == true ]]
   redisson a ttl "$name"
   (($(reply value) > 0 && $(reply value) <= 30000))
-
   rlock release "$name" --owner "$owner"
-  redisson a is-locked "$name"
-  [[ $(reply value) == false ]]
-  redisson a ttl "$name"
-  [[ $(reply value) == -2 ]]
+  [[ $(value a is-locked "$name") == false && $(value a ttl "$name") == -2 ]]
 }
 
-@test "status shows a holder that is not rlock" {
+@test "a re-entered lock: status shows its holder, but no earlier hold's description, and rlock waits until each hold is released" {
   redisson a lock "$name"
   redisson a lock "$name"
   local owner
   owner=$(reply owner)
-
   run -0 rlock status "$name"
   assert_says "$owner  (not taken by rlock)"
-  run -0 rlock status --json "$name"
-  python3 -c '
-import json, sys
-lock, = json.loads(sys.argv[1])
-assert lock["owner"] == sys.argv[2]
-assert lock["holds"] == 2
-assert lock["taken_by_rlock"] is False
-assert 0 < lock["expires_in_ms"] <= 30000' "$output" "$owner"
+  holder_shows "$owner" 2 '' no 0 30000
   rlock status --is-held "$name"
   # Without a name, only the locks that rlock took are listed.
   run -0 rlock status --names
   [[ $output != *"$name"* ]]
-
+  waiting_job rlock
   redisson a unlock "$name"
+  not job_runs rlock
   redisson a unlock "$name"
+  job_wakes rlock
+  end_job rlock
   run -1 rlock status --is-held "$name"
+
+  rlock acquire "$name" --lease 1m --reason "nightly backup"
+  redisson a force-unlock "$name"
+  redisson a lock "$name"
+  run -0 rlock status "$name"
+  assert_says "$(reply owner)  (not taken by rlock)"
+  [[ $output != *"nightly backup"* ]]
 }
 
 @test "status shows that Redisson waits, but does not count rlock's own waiter" {
   redisson a lock "$name"
   run -0 rlock status "$name"
   [[ $output != *listens* ]]
-  redisson_send b lock "$name"
-  wait_until waiters 1
+  redisson_waits b lock "$name"
   start_job rlock
   wait_until waiters 2
   run -0 rlock status "$name"
@@ -195,182 +137,71 @@ assert 0 < lock["expires_in_ms"] <= 30000' "$output" "$owner"
   end_job rlock
 }
 
-@test "status does not show an earlier rlock hold's description for Redisson's hold" {
-  rlock acquire "$name" --lease 1m --reason "nightly backup"
-  redisson a force-unlock "$name"
-  redisson a lock "$name"
-
-  run -0 rlock status "$name"
-  assert_says "$(reply owner)  (not taken by rlock)"
-  [[ $output != *"nightly backup"* ]]
-
-  redisson a unlock "$name"
-}
-
 @test "fencing tokens grow over grants by either side" {
   needs_redisson 3.19.0
-  redisson a fenced-lock "$name"
   local first second third
-  first=$(reply value)
+  first=$(value a fenced-lock "$name")
   redisson a unlock "$name"
-
-  start_job rlock
-  wait_until job_runs rlock
+  running_job rlock
   second=$(<"$started")
-  redisson a token "$name"
-  [[ $(reply value) == "$second" ]]
+  [[ $(value a token "$name") == "$second" ]]
   # RFencedLock counts in the key, and would start again at 1 without it.
   [[ $(redis r pttl "redisson_lock_token:{$name}") == -1 ]]
   end_job rlock
-
-  redisson a fenced-lock "$name"
-  third=$(reply value)
+  third=$(value a fenced-lock "$name")
   redisson a unlock "$name"
   ((first < second && second < third))
-
   rlock run "$name" -- sh -c '[ "$RLOCK_TOKEN" -gt "$1" ]' sh "$third"
 }
 
-@test "a name mapper that adds a prefix: rlock takes the whole key as the name, and either side's release wakes the other" {
-  local bare=$name name=app:$name
-  channel="redisson_lock__channel:{$name}"
-  redisson a mapped-lock "$bare"
-  start_job rlock
-  wait_until waiters 1
-  not job_runs rlock
-  local released
-  released=$(now_ms)
-  redisson a mapped-unlock "$bare"
-  job_wakes rlock "$released"
-
-  redisson_send a mapped-lock "$bare"
-  wait_until waiters 1
-  not redisson_replies a
-  released=$(now_ms)
-  touch "$end"
-  redisson_wakes a "$released"
-  job_ends rlock 0
-
-  # Without the prefix, it is another lock.
-  run -0 rlock status "$name"
-  assert_says '(not taken by rlock)'
-  run -1 rlock status --is-held "$bare"
-  rlock force-unlock --yes "$name"
-  not redisson a mapped-unlock "$bare"
-  local owner
-  owner=$(rlock acquire "$name" --lease 1m)
-  redisson b mapped-trylock "$bare" 0 30000
-  [[ $(reply value) == false ]]
-  redisson b mapped-force-unlock "$bare"
-  run -76 rlock release "$name" --owner "$owner"
-}
-
-@test "a name mapper that adds a prefix: rlock knows the queue of the fair lock" {
+@test "a name mapper that adds a prefix: the whole key is rlock's name, also of fencing tokens, the history and the fair queue" {
   needs_redisson 3.52.0 'the queue has the name without the prefix'
-  local bare=$name name=app:$name
-  start_job rlock
-  wait_until job_runs rlock
-  redisson_send a mapped-fair-lock "$bare"
-  queued() { [[ $(redis r llen "redisson_lock_queue:{$name}") == 1 ]]; }
-  wait_until queued
-  run -0 rlock status "$name"
-  assert_says "$(redis r lindex "redisson_lock_queue:{$name}" 0)  (Redisson's fair queue)"
-  touch "$end"
-  wait_until redisson_replies a
-  job_ends rlock 0
-  redisson a mapped-fair-unlock "$bare"
-}
+  local owner first
+  use_kind mapped
+  redisson a mapped-lock "$theirs"
+  run -1 rlock status --is-held "$theirs"
+  rlock force-unlock --yes "$name"
+  redisson_throws a mapped-unlock "$theirs"
+  owner=$(rlock acquire "$name" --lease 1m)
+  redisson b mapped-force-unlock "$theirs"
+  run -76 rlock release "$name" --owner "$owner"
 
-@test "a name mapper that adds a prefix: fencing tokens and the history are those of the key" {
-  needs_redisson 3.19.0
-  local bare=$name name=app:$name
-  redisson a mapped-fenced-lock "$bare"
-  local first
-  first=$(reply value)
-  redisson a mapped-unlock "$bare"
+  first=$(value a mapped-fenced-lock "$theirs")
+  redisson a mapped-unlock "$theirs"
   rlock run --history "$name" -- sh -c '[ "$RLOCK_TOKEN" -gt "$1" ] && echo "$RLOCK_TOKEN" >"$2"' sh "$first" "$started"
   [[ $(redis r get "redisson_lock_token:{$name}") == "$(<"$started")" ]]
   [[ $(redis r xlen "rlock:history:{$name}") == 1 ]]
-}
 
-@test "force-unlock by rlock takes the lock from Redisson and wakes a waiting Redisson thread" {
-  redisson a lock "$name"
-  redisson_send b lock "$name"
-  wait_until waiters 1
-  not redisson_replies b
-
-  local forced
-  forced=$(now_ms)
-  rlock force-unlock --yes "$name"
-  redisson_wakes b "$forced"
-
-  [[ $(lock_hash) == "$(reply owner)"$'\n1' ]]
-  not redisson a unlock "$name"
-  [[ $(reply error) == IllegalMonitorStateException ]]
-  redisson b unlock "$name"
-}
-
-@test "forceUnlock by Redisson takes the lock from rlock and wakes a waiting rlock" {
-  local owner
-  owner=$(rlock acquire "$name" --lease 1m)
-  start_job rlock
-  wait_until waiters 1
-  not job_runs rlock
-
-  redisson a force-unlock "$name"
-  [[ $(reply value) == true ]]
-  local forced
-  forced=$(now_ms)
-  job_wakes rlock "$forced"
-
-  run -76 rlock release "$name" --owner "$owner"
+  running_job rlock
+  redisson_waits a mapped-fair-lock "$theirs"
+  run -0 rlock status "$name"
+  assert_says "$(redis r lindex "redisson_lock_queue:{$name}" 0)  (Redisson's fair queue)"
   end_job rlock
-}
-
-@test "rlock run stops its command, with status 74, after Redisson's forceUnlock" {
-  start_job rlock --lease 6s
-  wait_until job_runs rlock
-  redisson a force-unlock "$name"
-  redisson b lock "$name"
-  job_ends rlock 74
-  [[ $(lock_hash) == "$(reply owner)"$'\n1' ]]
-  redisson b unlock "$name"
-}
-
-@test "both compete for one lock, and never two hold it" {
-  local inside=$BATS_TEST_TMPDIR/inside rounds=15 round
-  for ((round = 0; round < rounds; round++)); do
-    "$RLOCK" run "$name" -- sh -c 'mkdir "$0" && sleep 0.02 && rmdir "$0"' "$inside" || exit
-  done </dev/null >"$BATS_TEST_TMPDIR/rlock.log" 2>&1 3>&- &
-  job_pids[rlock]=$!
-
-  for ((round = 0; round < rounds; round++)); do
-    redisson a lock "$name"
-    mkdir "$inside"
-    sleep 0.02
-    rmdir "$inside"
-    redisson a unlock "$name"
-  done
-  WAIT_SECONDS=60 job_ends rlock 0
+  wait_until redisson_replies a
+  redisson a mapped-fair-unlock "$theirs"
 }
 
 @test "Redisson does not starve behind rlock's queue" {
-  local owner id waiter pids=()
-  touch "$BATS_TEST_TMPDIR/log"
-  owner=$(rlock acquire "$name" --lease 1m)
-  for id in {1..8}; do
-    "$RLOCK" run -q "$name" -- sh -c 'echo "$0" >>"$1"; sleep 0.1' "$id" "$BATS_TEST_TMPDIR/log" 3>&- &
-    pids+=($!)
-  done
-  in_queue() { [[ $(redis r zcard "rlock:queue:{$name}") == 8 ]]; }
-  wait_until in_queue
-  redisson_send a lock "$name"
-  wait_until waiters 2
-  rlock release "$name" --owner "$owner"
-  wait_until redisson_replies a
-  echo "# after $(wc -l <"$BATS_TEST_TMPDIR/log") of 8 jobs" >&3
-  (($(wc -l <"$BATS_TEST_TMPDIR/log") < 8))
-  redisson a unlock "$name"
-  for waiter in "${pids[@]}"; do wait "$waiter"; done
+  turns lock '' '' '' '' '' '' '' ''
   wait_until lock_free
+  use_kind readwrite
+  turns write-lock -x -x -x -x -x -x -x -x
+  turns read-lock -x -x -x -x -x -x -x -x
+  turns write-lock -x -s -x -s -s -x -s -x
+  use_kind permit
+  turns permit-lock '' '' '' '' '' '' '' '' '' ''
+}
+
+# A name has the kind of whoever holds it.
+@test "a client for another kind of lock does not share the name" {
+  local kind
+  for kind in plain write permit; do
+    use_kind "$kind"
+    redisson j "${prefix}lock" "$name"
+    [[ $kind == plain ]] || run -76 rlock run -n "$name" -- true
+    [[ $kind == write ]] || run -76 rlock run -n -s "$name" -- true
+    [[ $kind == permit ]] || run -76 rlock run -n --slots 2 "$name" -- true
+    [[ $kind == permit ]] || run -76 rlock run -n --slots 2 --java-semaphore "$name" -- true
+    redisson j "${prefix}unlock" "$name"
+  done
 }

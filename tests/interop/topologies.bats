@@ -6,21 +6,12 @@ load ../lib/sentinel
 load ../lib/quorum
 load interop
 
-setup_file() {
-  export REDISSON_MISSING
-  REDISSON_MISSING=$(redisson_missing)
-  [[ -z $REDISSON_MISSING ]] || {
-    echo "$REDISSON_MISSING" >&2
-    export BATS_TEST_TIMEOUT=
-    [[ -z ${CI:-} ]]
-  }
-}
+setup_file() { find_redisson; }
 teardown_file() { redisson_stop; }
 
 setup() {
   [[ -z $REDISSON_MISSING ]] || skip "$REDISSON_MISSING"
-  name=place-$BATS_TEST_NUMBER.
-  channel="redisson_lock__channel:{$name}"
+  use_kind plain
   # Each test has its own servers, and so its own Redisson.
   export JVM=$BATS_TEST_NUMBER
 }
@@ -33,65 +24,29 @@ teardown() {
   [[ -z ${QUORUM:-} ]] || quorum_stop
 }
 
-# they_take_turns LISTENING [PREFIX]: exclusion, wake-ups, foreign releases and force, each way. LISTENING: how many
-# clients wait for a message.
-they_take_turns() {
-  local listening=$1 prefix=${2:-} at
-  redisson a "${prefix}lock" "$name"
-  run -75 rlock run -n "$name" -- true
-  run -76 rlock release "$name" --owner 11111111-2222-3333-4444-555555555555:7
-  run -0 rlock status "$name"
-  assert_says 'not taken by rlock'
-  start_job rlock
-  wait_until "$listening" 1
-  not job_runs rlock
-  at=$(now_ms)
-  redisson a "${prefix}unlock" "$name"
-  job_wakes rlock "$at"
-
-  not redisson b "${prefix}trylock" "$name" 0 30000 || [[ $(reply value) == false ]]
-  redisson_send a "${prefix}lock" "$name"
-  wait_until "$listening" 1
-  at=$(now_ms)
-  end_job rlock
-  redisson_wakes a "$at"
-  start_job rlock
-  wait_until "$listening" 1
-  rlock force-unlock --yes --now "$name"
-  wait_until job_runs rlock
-  end_job rlock
-}
-
-on_shard() { [[ $(redis c1 pubsub shardnumsub "$channel" | tail -n 1) == "$1" ]]; }
 @test "Redis Cluster: they exclude and wake each other, by SPUBLISH" {
   [[ $(redis-server --version) != *v=6.* ]] || skip 'SPUBLISH is not there before Redis 7'
   needs_redisson 3.22.0
   cluster_start 3
-  name=$(cluster_name c1)
-  channel="redisson_lock__channel:{$name}"
+  use_kind plain "$(cluster_name c1)"
   export RLOCK_URL
   RLOCK_URL=$(cluster_url)
   redisson_start "$RLOCK_URL"
-  they_take_turns on_shard
+  waiters() { [[ $(redis c1 pubsub shardnumsub "$channel" | tail -n 1) == "$1" ]]; }
+  jobs_waiting() { redis c1 zcard "rlock:queue:$tagged"; }
+  they_take_turns
 }
 
-on_master() { [[ $(redis m pubsub numsub "$channel" | tail -n 1) == "$1" ]]; }
 @test "Sentinel: they exclude and wake each other" {
   export RLOCK_URL
   sentinels_start 1 2
   RLOCK_URL=$(sentinels_url)
   redisson_start "$RLOCK_URL"
-  they_take_turns on_master
+  waiters() { [[ $(redis m pubsub numsub "$channel" | tail -n 1) == "$1" ]]; }
+  jobs_waiting() { redis m zcard "rlock:queue:$tagged"; }
+  they_take_turns
 }
 
-# A majority has a listener.
-on_majority() {
-  local i number=0
-  for ((i = 1; i <= QUORUM; i++)); do
-    [[ $(redis "s$i" pubsub numsub "$channel" | tail -n 1) == 0 ]] || number=$((number + 1))
-  done
-  ((number >= $1))
-}
 @test "RedissonRedLock on three servers is the same lock as rlock's with these addresses" {
   local i addresses=''
   quorum_start 3
@@ -101,7 +56,12 @@ on_majority() {
     addresses+="${addresses:+ }redis://127.0.0.1:$port"
   done
   redisson_start "$addresses"
-  they_take_turns on_majority red-
+  waiters() { (($(on_servers pubsub numsub "$channel" | grep -cx '[1-9]') > 1)); }
+  # There is no queue.
+  jobs_waiting() { echo 0; }
+  jobs_wait() { waiters "$1"; }
+  use_kind red
+  they_take_turns
 
   # It has another owner id on each server, but is one holder.
   redisson a red-lock "$name"

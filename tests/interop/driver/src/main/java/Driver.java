@@ -48,6 +48,8 @@ public final class Driver {
     private final Map<String, Verb> verbs = new HashMap<>();
     /** Locks belong to threads, so each label has a thread of its own, which runs its commands in order. */
     private final Map<String, ExecutorService> threads = new HashMap<>();
+    /** The id of the last permit that the thread has asked for. */
+    private final ThreadLocal<String> permit = ThreadLocal.withInitial(() -> "none");
 
     /** The first server has all locks but those of a RedLock, which are on all of them. */
     private Driver(List<String> addresses, String watchdog) throws Exception {
@@ -165,17 +167,23 @@ public final class Driver {
     private void permitVerbs() {
         verbs.put("try-set-permits", (name, args) -> permits(name).trySetPermits(Integer.parseInt(args[0])));
         verbs.put("set-permits", (name, args) -> newer(permits(name), "setPermits", Integer.parseInt(args[0])));
-        verbs.put("acquire-permit", (name, args) -> args.length == 0 ? permits(name).acquire()
-                : permits(name).acquire(Long.parseLong(args[0]), TimeUnit.MILLISECONDS));
-        verbs.put("try-acquire-permit", (name, args) ->
-                permits(name).tryAcquire(Long.parseLong(args[0]), Long.parseLong(args[1]), TimeUnit.MILLISECONDS));
-        verbs.put("release-permit", (name, args) -> {
-            permits(name).release(args[0]);
+        verbs.put("permit-lock", (name, args) -> own(permits(name).acquire()));
+        verbs.put("permit-lock-lease", (name, args) ->
+                own(permits(name).acquire(Long.parseLong(args[0]), TimeUnit.MILLISECONDS)));
+        verbs.put("permit-trylock", (name, args) ->
+                own(permits(name).tryAcquire(Long.parseLong(args[0]), Long.parseLong(args[1]), TimeUnit.MILLISECONDS)));
+        verbs.put("permit-unlock", (name, args) -> {
+            permits(name).release(args.length == 0 ? permit.get() : args[0]);
             return null;
         });
         verbs.put("try-release-permit", (name, args) -> permits(name).tryRelease(args[0]));
         verbs.put("available-permits", (name, args) -> permits(name).availablePermits());
         verbs.put("all-permits", (name, args) -> newer(permits(name), "getPermits"));
+    }
+
+    private Object own(String id) {
+        permit.set(id);
+        return id;
     }
 
     private RPermitExpirableSemaphore permits(String name) {
