@@ -8,19 +8,13 @@
 namespace rlock::lock {
 namespace {
 
-TEST(Ballot, AMajorityIsMoreThanHalfSoThatTwoHaveAServerInCommon) {
+TEST(Ballot, AMajorityIsMoreThanHalfAndSettledWhenFurtherVotesCannotChangeIt) {
   EXPECT_EQ(majority_of(3), 2u);
   EXPECT_EQ(majority_of(5), 3u);
   EXPECT_EQ(majority_of(7), 4u);
   for (std::size_t voters = 1; voters < 100; ++voters) EXPECT_GT(2 * majority_of(voters), voters);
-}
-
-TEST(Ballot, IsSettledWhenFurtherVotesCannotChangeIt) {
-  EXPECT_FALSE(is_settled(5, 2, 0));
-  EXPECT_TRUE(is_settled(5, 3, 0));
-  EXPECT_FALSE(is_settled(5, 2, 2));
-  EXPECT_TRUE(is_settled(5, 0, 3));
-  EXPECT_TRUE(is_settled(5, 1, 3));
+  for (const auto& [yes, no] : {std::pair{2, 0}, {2, 2}}) EXPECT_FALSE(is_settled(5, yes, no));
+  for (const auto& [yes, no] : {std::pair{3, 0}, {0, 3}, {1, 3}}) EXPECT_TRUE(is_settled(5, yes, no));
 }
 
 class Election : public testing::Test {
@@ -62,12 +56,6 @@ bool contested(const Result<Acquired>& election) {
   return as<Held>(election) && !as<Held>(election)->contested.empty();
 }
 
-TEST_F(Election, GrantsToTwoOwnersAreNotAddedUp) {
-  one.heir = OwnerId::fresh();
-  EXPECT_TRUE(
-      contested(elected(one, {grant(one.owner, "1"), grant(*one.heir, "2"), held_by("x"), held_by("x"), away()})));
-}
-
 TEST_F(Election, IsHeldByAnotherOnlyOnAMajorityAndSaysWhoseVoteIsMissing) {
   const auto held = elected(one, {held_by("a"), held_by("a"), grant(one.owner, "1")});
   EXPECT_TRUE(as<Held>(held));
@@ -79,6 +67,10 @@ TEST_F(Election, IsHeldByAnotherOnlyOnAMajorityAndSaysWhoseVoteIsMissing) {
   EXPECT_TRUE(
       as<Held>(election)->contested.starts_with("others hold it on 1 of 3 servers, and no one on a majority; young; "));
   EXPECT_EQ(as<Held>(elected(one, {held_by("a"), held_by("a"), away()}))->contested, "");
+  // Grants to two owners are not added up.
+  one.heir = OwnerId::fresh();
+  EXPECT_TRUE(
+      contested(elected(one, {grant(one.owner, "1"), grant(*one.heir, "2"), held_by("x"), held_by("x"), away()})));
 }
 
 // Redisson's RedLock has a UUID for each server, and one thread.
@@ -118,11 +110,7 @@ TEST_F(Election, TheLongestLeaseIsThatOfAnyHolder) {
             std::chrono::years(40));
 }
 
-Renewed renewal(RenewOutcome outcome) {
-  Renewed reply;
-  reply.outcome = outcome;
-  return reply;
-}
+Renewed renewal(RenewOutcome outcome) { return {.outcome = outcome}; }
 
 TEST(Renewals, AreCountedForEachHoldAndNoAnswerIsNotANo) {
   using enum RenewOutcome;
@@ -151,10 +139,8 @@ TEST(Releases, AMajorityHasReleasedItAndAgreesOnTheLastToken) {
 }
 
 redis::Reply info(const std::string& run_id, int uptime, const std::string& more = "") {
-  redis::Reply reply;
-  reply.kind = redis::Reply::Kind::string;
-  reply.text = "run_id:" + run_id + "\r\nuptime_in_seconds:" + std::to_string(uptime) + "\r\n" + more;
-  return reply;
+  return {.kind = redis::Reply::Kind::string,
+          .text = "run_id:" + run_id + "\r\nuptime_in_seconds:" + std::to_string(uptime) + "\r\n" + more};
 }
 
 TEST(Voter, VotesOnceItIsOlderThanALeaseAndIsNewWhenItsRunIdHasChanged) {
@@ -173,18 +159,12 @@ TEST(Voter, VotesOnceItIsOlderThanALeaseAndIsNewWhenItsRunIdHasChanged) {
   one.heard(info("b", 4000), now + 1s);
   EXPECT_TRUE(one.unfit(30s, now + 2s));
   EXPECT_FALSE(one.unfit(30s, now + 60s));
-}
-
-TEST(Voter, WithoutInfoThereIsNoVote) {
-  redis::Reply error;
-  error.kind = redis::Reply::Kind::error;
-  error.text = "NOPERM this user has no permissions to run the 'info' command";
-  Voter one;
-  one.heard(info("a", 4000), BootClock::now());
-  one.heard(error, BootClock::now());
-  EXPECT_TRUE(one.unfit(1s, BootClock::now()));
-  one.heard(info("a", 99999999), BootClock::now());
-  EXPECT_FALSE(one.unfit(1s, BootClock::now()));
+  // Without INFO it does not vote.
+  one.heard({.kind = redis::Reply::Kind::error, .text = "NOPERM this user has no permissions to run 'info'"},
+            now + 60s);
+  EXPECT_TRUE(one.unfit(30s, now + 60s));
+  one.heard(info("b", 99999999), now + 60s);
+  EXPECT_FALSE(one.unfit(30s, now + 60s));
 }
 
 TEST(Voter, DependentServersAreNotAQuorum) {
@@ -225,11 +205,11 @@ TEST(Lasted, WhatWasReleasedWasOursAndAnyCurrentHolderMayHaveHadItBefore) {
 }
 
 TEST(Lasted, FreeIsALossUnlessTheLeaseIsOverAndNobodyWasGrantedTheLockSince) {
-  EXPECT_FALSE(lasted(hold("7"), answer(ReleaseEnd::free, "7"), kEnds, kBefore));
-  EXPECT_TRUE(lasted(hold("7"), answer(ReleaseEnd::free, "7"), kEnds, kEnds));
-  EXPECT_FALSE(lasted(hold("7"), answer(ReleaseEnd::free, "8"), kEnds, kLater));
-  EXPECT_FALSE(lasted(hold("7"), answer(ReleaseEnd::free, ""), kEnds, kLater));
-  EXPECT_FALSE(lasted(hold(""), answer(ReleaseEnd::free, ""), kEnds, kLater));
+  const auto lasts = [](const char* mine, const char* last, TimePoint now) {
+    return lasted(hold(mine), answer(ReleaseEnd::free, last), kEnds, now);
+  };
+  EXPECT_TRUE(lasts("7", "7", kEnds));
+  EXPECT_FALSE(lasts("7", "7", kBefore) || lasts("7", "8", kLater) || lasts("7", "", kLater) || lasts("", "", kLater));
 }
 
 }  // namespace

@@ -45,11 +45,6 @@ class ClientTest : public testing::Test {
   UniqueFd server;
 };
 
-TEST_F(ClientTest, KeepsTheConnectionBetweenCommands) {
-  EXPECT_EQ(call(":1\r\n")->as_number(), 1);
-  EXPECT_EQ(call(":2\r\n")->as_number(), 2);
-}
-
 TEST_F(ClientTest, IgnoresAReplyThatCameBeforeItsCommand) {
   EXPECT_EQ(call(":1\r\n")->as_number(), 1);
   send(":7\r\n");
@@ -79,13 +74,10 @@ TEST_F(ClientTest, ReadsTheErrorOfAServerThatRefusesTheConnection) {
   EXPECT_FALSE(reply.error().maybe_executed);
 }
 
-TEST_F(ClientTest, KeepsTheConnectionWhenTheErrorIsAboutTheCaller) {
+TEST_F(ClientTest, KeepsTheConnectionWhenTheErrorIsAboutTheCallerAndDropsItIfTheServerCannotServe) {
   EXPECT_EQ(call("-NOPERM this user has no permissions\r\n").error().code, Error::Code::denied);
   EXPECT_TRUE(client.answered());
   EXPECT_EQ(call(":1\r\n")->as_number(), 1);
-}
-
-TEST_F(ClientTest, DropsTheConnectionToAServerThatCannotServe) {
   EXPECT_EQ(call("-READONLY You can't write against a read only replica.\r\n").error().code, Error::Code::unavailable);
   EXPECT_TRUE(client.answered());
   EXPECT_FALSE(client.hand_over());

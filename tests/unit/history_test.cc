@@ -110,22 +110,18 @@ TEST(Forecast, ExpectsOfALongHoldWhatTheLongerOnesTook) {
   const auto longest = forecast(holder_after(10s, kTen), 4, 0);
   EXPECT_TRUE(longest->longer);
   EXPECT_FALSE(longest->wait);
-}
-
-TEST(Forecast, KnowsTheMedianAndTheNinetiethPercentileAlsoWithoutAPlace) {
-  const auto found = forecast(holder_after(0s, kTen), 0, 0);
-  EXPECT_EQ(found->median, 5s);
-  EXPECT_EQ(found->p90, 9s);
-  const auto without = forecast(holder_after(0s, kTen), {}, 0);
-  EXPECT_EQ(without->median, 5s);
-  EXPECT_FALSE(without->wait);
-}
-
-TEST(Forecast, OfALockThatIsKeptIsTheEndOfItsLease) {
+  // If the lock is kept: the end of its lease.
   HolderView holder = holder_after(1h, kTen);
   holder.who.ended = true;
   holder.expires_in = 3s;
   EXPECT_EQ(forecast(holder, 1, 0)->wait, 8s);
+}
+
+TEST(Forecast, KnowsTheMedianAndTheNinetiethPercentileAlsoWithoutAPlace) {
+  const auto without = forecast(holder_after(0s, kTen), {}, 0);
+  EXPECT_EQ(without->median, 5s);
+  EXPECT_EQ(without->p90, 9s);
+  EXPECT_FALSE(without->wait);
 }
 
 TEST(Forecast, OfASemaphoreDividesByItsSlotsAndWaitsForAllOfSeveral) {

@@ -12,15 +12,13 @@ using lock::LeaseTiming;
 
 LeaseTiming timing(milliseconds lease) { return *LeaseTiming::make(lease, LeaseTiming::default_grace(lease)); }
 
-TEST(LeaseTiming, IsThatOfTheDesignAndScalesOnlyTheMarginsOfShortLeases) {
+TEST(LeaseTiming, IsThatOfTheDesignAndKeepsItsOrderForEveryLease) {
   EXPECT_EQ(timing(30s).renew_at, 10s);
   EXPECT_EQ(timing(30s).terminate_at, 23200ms);
   EXPECT_EQ(timing(30s).kill_at, 28200ms);
+  // Only the margins of short leases are scaled.
   EXPECT_EQ(timing(5s).kill_at, 4950ms - 1500ms);
   EXPECT_EQ(timing(1s).kill_at, 990ms - 300ms);
-}
-
-TEST(LeaseTiming, KeepsItsOrderForEveryLease) {
   for (milliseconds lease = 1s; lease < 2min; lease += 37ms) {
     const auto t = timing(lease);
     EXPECT_LT(t.renew_at, t.terminate_at) << lease.count();
@@ -28,6 +26,9 @@ TEST(LeaseTiming, KeepsItsOrderForEveryLease) {
     EXPECT_LT(t.kill_at, lease * 99 / 100) << lease.count();
     EXPECT_GE(t.terminate_at, t.renew_at + t.renew_timeout) << "room for one try";
   }
+  // A Java reader's renewal leaves the lock 30 s, no matter what lease rlock's reader has asked for.
+  EXPECT_EQ(lock::kLongestReaderLease, 30s);
+  EXPECT_LT(timing(lock::kLongestReaderLease).kill_at, 30s);
 }
 
 TEST(LeaseTiming, RefusesLeasesThatCannotBeKeptButAFixedOneNeedsNoTimeToRenew) {
@@ -40,12 +41,6 @@ TEST(LeaseTiming, RefusesLeasesThatCannotBeKeptButAFixedOneNeedsNoTimeToRenew) {
   EXPECT_FALSE(LeaseTiming::make(30s, 28s, false));
 }
 
-// A Java reader's renewal leaves the lock 30 s, no matter what lease rlock's reader has asked for.
-TEST(LeaseTiming, AReaderIsDeadBeforeTheEndThatAJavaReaderLeavesIt) {
-  EXPECT_EQ(lock::kLongestReaderLease, 30s);
-  EXPECT_LT(timing(lock::kLongestReaderLease).kill_at, 30s);
-}
-
 class WatchdogTest : public testing::Test {
  protected:
   using Answer = run::Watchdog::Answer;
@@ -53,17 +48,14 @@ class WatchdogTest : public testing::Test {
   run::Watchdog watchdog{timing(30s), start};
 };
 
-TEST_F(WatchdogTest, CountsFromTheSendingNotFromTheReply) {
+TEST_F(WatchdogTest, CountsFromTheSendingNotFromTheReplyAndTriesAgainSoonAfterAFailure) {
   EXPECT_EQ(watchdog.next_renewal(), start + 10s);
   EXPECT_EQ(watchdog.succeeded(start + 10s, start + 12s, 20s), Answer::counts);
   EXPECT_EQ(watchdog.deadlines().kill_at(), start + 10s + 28200ms);
   EXPECT_EQ(watchdog.next_renewal(), start + 20s);
-}
-
-TEST_F(WatchdogTest, TriesAgainSoonAfterAFailure) {
-  watchdog.failed(start + 11s);
-  EXPECT_EQ(watchdog.next_renewal(), start + 12s);
-  EXPECT_EQ(watchdog.deadlines().kill_at(), start + 28200ms) << "a failure moves no deadline";
+  watchdog.failed(start + 21s);
+  EXPECT_EQ(watchdog.next_renewal(), start + 22s);
+  EXPECT_EQ(watchdog.deadlines().kill_at(), start + 10s + 28200ms) << "a failure moves no deadline";
 }
 
 TEST_F(WatchdogTest, AsksAServerThatLacksTheHoldAtOnceAndThenLessAndLessOften) {
@@ -85,14 +77,11 @@ TEST_F(WatchdogTest, AsksAServerThatLacksTheHoldAtOnceAndThenLessAndLessOften) {
   EXPECT_EQ(watchdog.next_renewal(), now) << "it is another server, or another time";
 }
 
-TEST_F(WatchdogTest, ALateReplyResurrectsNothing) {
+TEST_F(WatchdogTest, ALateReplyResurrectsNothingAndAnOlderSuccessDoesNotMoveBack) {
   EXPECT_EQ(watchdog.succeeded(start + 10s, start + 23200ms, 20s), Answer::too_late)
       << "the command is being stopped by now";
   EXPECT_EQ(watchdog.deadlines().kill_at(), start + 28200ms);
   EXPECT_EQ(watchdog.succeeded(start + 10s, start + 10s + 24s, 20s), Answer::too_late) << "its own time is over";
-}
-
-TEST_F(WatchdogTest, AnOlderSuccessDoesNotMoveBack) {
   EXPECT_EQ(watchdog.succeeded(start + 12s, start + 13s, 18s), Answer::counts);
   EXPECT_EQ(watchdog.succeeded(start + 10s, start + 14s, 29s), Answer::counts);
   EXPECT_EQ(watchdog.deadlines().kill_at(), start + 12s + 28200ms);

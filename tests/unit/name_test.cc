@@ -61,7 +61,7 @@ TEST(LockName, IsNoCompanionOfAnotherLock) {
   }
 }
 
-TEST(OwnerId, IsFreshEachTimeAndLooksLikeRedissons) {
+TEST(OwnerId, IsFreshEachTimeAndLooksLikeRedissonsAndSaysHowManySlotsAreTaken) {
   std::set<std::string> seen;
   for (int i = 0; i < 1000; ++i) seen.insert(OwnerId::fresh().text());
   EXPECT_EQ(seen.size(), 1000u);
@@ -70,6 +70,16 @@ TEST(OwnerId, IsFreshEachTimeAndLooksLikeRedissons) {
   EXPECT_EQ(id[36], ':');
   EXPECT_EQ(id[14], '4') << "UUID version";
   EXPECT_NE(std::string("89ab").find(id[19]), std::string::npos) << "UUID variant";
+
+  // How many slots are taken.
+  const std::string many = OwnerId::fresh_for_slots(64).text();
+  EXPECT_EQ(many[14], '8');
+  EXPECT_EQ(many.substr(32, 5), "0040:");
+  EXPECT_EQ(OwnerId::fresh_for_slots(1).text()[14], '4');
+  EXPECT_NE(OwnerId::fresh_for_slots(2), OwnerId::fresh_for_slots(2));
+  for (const int taken : {1, 2, 64}) EXPECT_EQ(OwnerId::fresh_for_slots(taken).slots(), taken);
+  for (const char* other : {"00000000-0000-8000-8000-00000000ffff:1", "x"})
+    EXPECT_EQ(OwnerId::as_stored(other).slots(), 1);
 }
 
 TEST(AncestorLocks, CarriesNamesWithBlanksAndTheInnermostCountsAndNonsenseDoesNot) {
@@ -100,17 +110,6 @@ TEST(SlotNumbers, AreReadAndNamedButUntrusted) {
   for (int i = 0; i <= kMostTaken; ++i) many += (i == 0 ? "" : " ") + std::to_string(i);
   EXPECT_TRUE(Slots::read(many, {}).numbers.empty());
   EXPECT_TRUE(Slots::read("0 5", {"a", "b"}).resources.empty()) << "one of them has no name";
-}
-
-TEST(SlotNumbers, OwnerIdsSayHowManyAreTaken) {
-  EXPECT_EQ(OwnerId::fresh_for_slots(1).text()[14], '4');
-  const std::string text = OwnerId::fresh_for_slots(64).text();
-  EXPECT_EQ(text[14], '8');
-  EXPECT_EQ(text.substr(32, 5), "0040:");
-  EXPECT_NE(OwnerId::fresh_for_slots(2), OwnerId::fresh_for_slots(2));
-  for (const int taken : {1, 2, 64}) EXPECT_EQ(OwnerId::fresh_for_slots(taken).slots(), taken);
-  EXPECT_EQ(OwnerId::as_stored("00000000-0000-8000-8000-00000000ffff:1").slots(), 1);
-  EXPECT_EQ(OwnerId::as_stored("x").slots(), 1);
 }
 
 }  // namespace

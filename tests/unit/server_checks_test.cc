@@ -41,22 +41,25 @@ TEST(ServerChecks, FindsNothingWhereAllIsWellAndSaysWhatItDoesNotKnow) {
 }
 
 TEST(ServerChecks, KnowsTheKindsOfServersAndEscapesTheirWords) {
-  EXPECT_EQ(check_of("version", "redis_version:7.2.4\r\nserver_name:valkey\r\nvalkey_version:8.1.0").seen,
-            "Valkey 8.1.0");
-  const Check keydb = check_of("version", "redis_version:6.3.4\r\n# KeyDB\r\nmvcc_depth:0");
-  EXPECT_EQ(keydb.seen, "KeyDB 6.3.4");
-  EXPECT_EQ(keydb.verdict, Verdict::warn);
-  const Check dragonfly = check_of("version", "redis_version:7.4.0\r\ndragonfly_version:df-v1.40.1");
-  EXPECT_EQ(dragonfly.seen, "Dragonfly df-v1.40.1");
-  EXPECT_EQ(dragonfly.verdict, Verdict::warn);
-  EXPECT_EQ(check_of("version", "redict_version:7.3.6\r\nredis_version:7.2.4").seen, "Redict 7.3.6");
-  EXPECT_EQ(check_of("version", "kvrocks_version:2.17.0\r\nredis_version:7.0.0").seen, "Kvrocks 2.17.0");
-  EXPECT_EQ(check_of("version", "garnet_version:2.2.8\r\nredis_version:7.4.3").seen, "Garnet 2.2.8");
-  EXPECT_EQ(verdict_of("version", "garnet_version:2.2.8"), Verdict::warn);
-  EXPECT_EQ(verdict_of("version", "redict_version:7.3.6"), Verdict::ok);
-  EXPECT_EQ(verdict_of("version", "redis_version:6.0.16"), Verdict::warn);
-  EXPECT_EQ(verdict_of("version", "redis_version:6.2.0"), Verdict::ok);
-  EXPECT_EQ(verdict_of("version", "redis_version:10.0.0"), Verdict::ok);
+  using enum Verdict;
+  const struct {
+    const char *info, *seen;
+    Verdict verdict;
+  } kServers[] = {
+      {"redis_version:7.2.4\r\nserver_name:valkey\r\nvalkey_version:8.1.0", "Valkey 8.1.0", ok},
+      {"redis_version:6.3.4\r\n# KeyDB\r\nmvcc_depth:0", "KeyDB 6.3.4", warn},
+      {"redis_version:7.4.0\r\ndragonfly_version:df-v1.40.1", "Dragonfly df-v1.40.1", warn},
+      {"redict_version:7.3.6\r\nredis_version:7.2.4", "Redict 7.3.6", ok},
+      {"kvrocks_version:2.17.0\r\nredis_version:7.0.0", "Kvrocks 2.17.0", warn},
+      {"garnet_version:2.2.8\r\nredis_version:7.4.3", "Garnet 2.2.8", warn},
+      {"redis_version:6.0.16", "Redis 6.0.16", warn},
+      {"redis_version:6.2.0", "Redis 6.2.0", ok},
+      {"redis_version:10.0.0", "Redis 10.0.0", ok},
+  };
+  for (const auto& one : kServers) {
+    EXPECT_EQ(check_of("version", one.info).seen, one.seen);
+    EXPECT_EQ(verdict_of("version", one.info), one.verdict) << one.seen;
+  }
   const Check check = check_of("version", "redis_version:7.0\x1b[2J");
   EXPECT_EQ(check.seen.find('\x1b'), std::string::npos);
 }

@@ -107,14 +107,13 @@ TEST(Secret, HoldsWhatItWasGivenAndIsWipedForAllCopies) {
   secret.wipe();
   EXPECT_EQ(copy.text(), "");
   EXPECT_EQ(std::string(bytes, 8), std::string(8, '\0'));
-}
 
-TEST(Secret, IsWrittenInPlace) {
-  const auto secret = Secret::written(10, [](std::span<char> out) -> Result<std::size_t> {
+  // Written in place.
+  const auto written = Secret::written(10, [](std::span<char> out) -> Result<std::size_t> {
     EXPECT_EQ(out.size(), 10U);
     return std::string_view("abc").copy(out.data(), out.size());
   });
-  EXPECT_EQ(secret->text(), "abc");
+  EXPECT_EQ(written->text(), "abc");
   const auto failed =
       Secret::written(10, [](std::span<char>) -> Result<std::size_t> { return fail(Error::Code::config, "no"); });
   EXPECT_EQ(failed.error().message, "no");

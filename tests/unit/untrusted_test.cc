@@ -47,6 +47,9 @@ const std::vector<std::string> kNumbers = split(
     "-9223372036854775|-1|0|1|5000|1700000000000",
     '|');
 
+// What the client gets from a server that answers with these bytes.
+redis::Reply packed(std::string bytes) { return {.kind = redis::Reply::Kind::string, .text = std::move(bytes)}; }
+
 // The same numbers in every run.
 class Numbers {
  public:
@@ -74,6 +77,14 @@ class Numbers {
                 {"said", map({{"owner", text("o:1")}, {"since", n()}, {"lease", n()}, {"pid", n()}, {"token", n()}})}});
   }
 
+  // With a number for each of the words.
+  redis::Reply reply(const char* outcome, const std::string& words,
+                     std::vector<std::pair<std::string, std::string>> fields = {}) {
+    fields.emplace_back("outcome", text(outcome));
+    for (const std::string& word : split(words, ' ')) fields.emplace_back(word, (*this)());
+    return packed(map(fields));
+  }
+
   std::string waiter() {
     auto& n = *this;
     return map({{"since", n()},
@@ -87,9 +98,6 @@ class Numbers {
 
 constexpr int kRounds = 2000;
 
-// What the client gets from a server that answers with these bytes.
-redis::Reply packed(std::string bytes) { return {.kind = redis::Reply::Kind::string, .text = std::move(bytes)}; }
-
 const AcquireRequest kAsked{.name = *LockName::parse("x"), .queueing = QueueRequest{}, .lease = 30s};
 
 TEST(UntrustedNumbers, OfALockThatIsHeld) {
@@ -99,16 +107,9 @@ TEST(UntrustedNumbers, OfALockThatIsHeld) {
   const auto events = cli::Events::open(pipe.writer.get());
   ASSERT_TRUE(events);
   for (int i = 0; i < kRounds; ++i) {
-    const auto acquired = read_acquire(packed(map({{"outcome", text("held")},
-                                                   {"ttl", n()},
-                                                   {"ahead", n()},
-                                                   {"place", text("1")},
-                                                   {"now", n()},
-                                                   {"number", n()},
-                                                   {"back", n()},
-                                                   {"age", n()},
-                                                   {"holder", n.holder()}})),
-                                       kAsked, BootClock::now());
+    const auto acquired =
+        read_acquire(n.reply("held", "ttl ahead now number back age", {{"place", text("1")}, {"holder", n.holder()}}),
+                     kAsked, BootClock::now());
     ASSERT_TRUE(acquired && *acquired) << acquired.error().message;
     const Held* found = std::get_if<Held>(&**acquired);
     ASSERT_TRUE(found);
@@ -123,15 +124,10 @@ TEST(UntrustedNumbers, OfALockThatIsHeld) {
 TEST(UntrustedNumbers, OfStatus) {
   Numbers n;
   for (int i = 0; i < kRounds; ++i) {
-    const auto status = read_inspection(packed(map({{"outcome", text("lock")},
-                                                    {"ttl", n()},
-                                                    {"now", n.number()},
-                                                    {"token", n()},
-                                                    {"slots", n()},
-                                                    {"number", n()},
-                                                    {"holders", array({n.holder(), n.holder()})},
-                                                    {"waiting", n()},
-                                                    {"waiters", array({n.waiter(), array({})})}})),
+    const auto status = read_inspection(n.reply("lock", "ttl token slots number waiting",
+                                                {{"now", n.number()},
+                                                 {"holders", array({n.holder(), n.holder()})},
+                                                 {"waiters", array({n.waiter(), array({})})}}),
                                         kAsked.lock());
     ASSERT_TRUE(status) << status.error().message;
     EXPECT_FALSE(cli::status_in_full(*status).empty());
@@ -139,16 +135,6 @@ TEST(UntrustedNumbers, OfStatus) {
     EXPECT_FALSE(cli::status_json({*status}).empty());
     EXPECT_FALSE(cli::held_by(*status).empty());
   }
-}
-
-TEST(UntrustedNumbers, HoldersThatAreNotListed) {
-  const auto status = read_inspection(
-      packed(
-          map({{"outcome", text("lock")}, {"now", integer("1")}, {"slots", integer("2")}, {"number", integer("1")}})),
-      kAsked.lock());
-  ASSERT_TRUE(status);
-  EXPECT_EQ(status->state, Status::State::held);
-  EXPECT_EQ(cli::held_by(*status), "held");
 }
 
 TEST(UntrustedNumbers, OfARenewal) {
@@ -164,6 +150,16 @@ TEST(UntrustedNumbers, OfARenewal) {
       EXPECT_LE(watchdog.deadlines().kill_at(), sent + late + timing.kill_at);
     }
   }
+}
+
+TEST(UntrustedNumbers, HoldersThatAreNotListed) {
+  const auto status = read_inspection(
+      packed(
+          map({{"outcome", text("lock")}, {"now", integer("1")}, {"slots", integer("2")}, {"number", integer("1")}})),
+      kAsked.lock());
+  ASSERT_TRUE(status);
+  EXPECT_EQ(status->state, Status::State::held);
+  EXPECT_EQ(cli::held_by(*status), "held");
 }
 
 // The schema of status --json promises dates of four digits for the year, and times that are not negative.
@@ -193,9 +189,7 @@ TEST(UntrustedNumbers, OfTheRest) {
   Numbers n;
   for (const char* outcome : {"queue-full", "other-slots", "granted"}) {
     for (int i = 0; i < 100; ++i) {
-      const auto acquired = read_acquire(
-          packed(map({{"outcome", text(outcome)}, {"owner", n()}, {"token", n()}, {"waiting", n()}, {"slots", n()}})),
-          kAsked, BootClock::now());
+      const auto acquired = read_acquire(n.reply(outcome, "owner token waiting slots"), kAsked, BootClock::now());
       if (!acquired || !*acquired) continue;
       EXPECT_FALSE(std::get_if<Hold>(&**acquired)) << "to nobody who asked";
       if (const auto* full = std::get_if<QueueFull>(&**acquired)) EXPECT_GE(full->number, 0);
