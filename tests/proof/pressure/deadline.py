@@ -23,25 +23,23 @@ if a tree lived longer than K allows.
 """
 import argparse
 import contextlib
+import importlib.machinery
 import os
 import shutil
 import statistics
-import struct
 import subprocess
 import sys
 import time
 
 sys.dont_write_bytecode = True
-sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../../bench"))
+BENCH = os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../../bench")
+sys.path.insert(0, BENCH)
 import common
+
+bench = importlib.machinery.SourceFileLoader("deadline", f"{BENCH}/deadline").load_module()
 
 K = 1000  # ms
 BUSY = "while True: pass"
-
-
-def kill_at(lease):
-    """The deadline of src/verbs/lease.h, in ms after the request that took the lock."""
-    return lease * 0.99 - 1500 * min(1, lease / 5000)
 
 
 class MemoryGroup:
@@ -67,11 +65,6 @@ class MemoryGroup:
     def remove(self):
         common.until(lambda: not open(os.path.join(self.path, "cgroup.procs")).read(), 30, "the group is in use")
         os.rmdir(self.path)
-
-
-def children(pid):
-    with open(f"/proc/{pid}/task/{pid}/children") as file:
-        return [int(word) for word in file.read().split()]
 
 
 def of_guard(pid):
@@ -114,27 +107,21 @@ class Round:
             os.posix_fadvise(file.fileno(), 0, 0, os.POSIX_FADV_DONTNEED)
 
     def run(self, reclaims, loops):
+        """How late the last instruction was, what was left of the lease, the pages that were read, and the memory before."""
         self.forget_program()
-        stamps = os.path.join(self.server.folder, "last")
-        with contextlib.suppress(FileNotFoundError):
-            os.unlink(stamps)
-        group = MemoryGroup()
-        job = subprocess.Popen(
-            [self.program, "-q", "run", "--no-renew", "--lease", f"{self.lease}ms", "-k", "50ms", "x", "--", self.crowd,
-             "stampers", "5", stamps], env=self.server.environment(), stderr=subprocess.DEVNULL, preexec_fn=group.enter)
-        common.until(lambda: self.server.call("EXISTS", "x") == 1, 60, "the lock is not taken")
-        ends = self.server.call("PEXPIRETIME", "x")
-        deadline = ends - self.lease + kill_at(self.lease)
-        common.until(lambda: children(job.pid) and os.path.exists(stamps), 60, "the tree does not start")
-        guards = [job.pid, *children(job.pid)]
-        with busy(*loops):
-            before = self.press(group, guards, deadline, reclaims)
-            faults = self.faults_until_the_end(guards, job)
-        with open(stamps, "rb") as file:
-            last = struct.unpack("q", file.read(8))[0] / 1e6
-        common.until(lambda: self.server.call("EXISTS", "x") == 0, 60, "the lock does not end")
+        group, found = MemoryGroup(), []
+
+        def press(job, deadline):
+            begun = os.path.join(self.server.folder, "last")
+            common.until(lambda: bench.children(job.pid) and os.path.exists(begun), 60, "the tree does not start")
+            guards = [job.pid, *bench.children(job.pid)]
+            with busy(*loops):
+                kib, before = self.press(group, guards, deadline, reclaims)
+                found[:] = max(0, sum(self.faults_until_the_end(guards, job)) - before), kib
+
+        times = bench.one(self.server, self.crowd, self.program, self.lease, press, group.enter)
         group.remove()
-        return last - deadline, ends - last, max(0, sum(faults) - before[1]), before[0]
+        return *times, *found
 
     def press(self, group, guards, deadline, reclaims):
         """Returns the memory of the guards just before the deadline, in KiB, and how many pages they have read by then."""
