@@ -153,6 +153,23 @@ PROGRAM
 
 listening() { [[ $(listeners_on srv 'rlock:control:{job}') == 1 ]]; }
 
+@test "a job three times as long as its lease keeps its lock, with renewals about every third of it; the next one starts after it" {
+  redis srv monitor >monitor 3>&- &
+  local watcher=$!
+  wait_until grep -q OK monitor
+  job_start --lease 6s count -- bash -c 'echo begin a >>log; sleep 18; echo end a >>log'
+  wait_until test -s log
+  run -0 rlock run count -- sh -c 'echo begin b >>log; echo end b >>log'
+  job_status 0
+  kill "$watcher"
+  wait_until gone "$watcher"
+  [[ $(tr '\n' ' ' <log) == 'begin a end a begin b end b ' ]]
+  local renewals
+  renewals=$(grep -c 'EVALSHA.*"rlock renew"' monitor)
+  echo "renewals of a lease of 6s in 18s: $renewals"
+  ((renewals >= 6 && renewals <= 10))
+}
+
 @test "a running job only wakes up for its renewals" {
   job_start --lease 30s job -- sleep 1000
   job_parts

@@ -55,7 +55,13 @@ rlock() {
 page_data() { python3 "$TESTS_DIR/lib/page.py" "$@"; }
 
 # stuck FD PROGRAM [ARG...]: becomes it, with a full pipe at FD, which nobody reads. For `run` and &.
-stuck() { exec python3 "$TESTS_DIR/lib/stuck_pipe.py" "$@"; }
+stuck() {
+  local pipe=$BATS_TEST_TMPDIR/stuck.$1 kept
+  mkfifo "$pipe"
+  exec {kept}<>"$pipe"
+  dd if=/dev/zero of="$pipe" bs=4096 oflag=nonblock 2>/dev/null || true # until it is full
+  eval "exec \"\${@:2}\" $1>\"\$pipe\""
+}
 
 # nap SECONDS: like sleep(1), without a process.
 nap() { read -rt "$1" <>"$BATS_RUN_TMPDIR/never" || true; }

@@ -12,28 +12,20 @@ import http.server
 import json
 import os
 import re
-import socket
 import subprocess
 import sys
 import tempfile
 import threading
-import time
 import urllib.error
 import urllib.parse
 import urllib.request
 
-PATIENCE = 60  # seconds
+import servers
 
 
 class Quiet(http.server.SimpleHTTPRequestHandler):
     def log_message(self, *_):
         pass
-
-
-def free_port():
-    with socket.socket() as one:
-        one.bind(("127.0.0.1", 0))
-        return one.getsockname()[1]
 
 
 def config_of(files, port, alerts):
@@ -46,7 +38,7 @@ def config_of(files, port, alerts):
 class Prometheus:
     def __init__(self, config):
         self.folder = tempfile.TemporaryDirectory()
-        self.at = f"127.0.0.1:{free_port()}"
+        self.at = f"127.0.0.1:{servers.free_port()}"
         path = self.folder.name + "/prometheus.yml"
         with open(path, "w") as file:
             json.dump(config, file)  # JSON is YAML
@@ -80,14 +72,6 @@ class Prometheus:
         self.process.wait()
 
 
-def wait_until(condition, what):
-    end = time.monotonic() + PATIENCE
-    while not condition():
-        if time.monotonic() > end:
-            sys.exit("waited without success for: " + what)
-        time.sleep(0.1)
-
-
 def check_panel(prometheus, panel):
     for target in panel["targets"]:
         series = prometheus.series(target["expr"].replace("$name", ".*"))
@@ -104,15 +88,15 @@ def main():
     prometheus = Prometheus(config_of(files, server.server_port, folder + "/alerts.yml"))
     try:
         # An increase takes two readings.
-        wait_until(lambda: len(prometheus.series("count by (job) (count_over_time(scrape_samples_scraped[1m]) > 2)"))
-                   == len(files), "two readings of each file")
+        servers.need(lambda: len(prometheus.series("count by (job) (count_over_time(scrape_samples_scraped[1m]) > 2)"))
+                   == len(files), "there are two readings of each file")
         for panel in json.load(open(folder + "/dashboard.json"))["panels"]:
             check_panel(prometheus, panel)
 
         def rules():
             groups = (prometheus.ask("rules") or {}).get("groups", [])
             return [rule for group in groups for rule in group["rules"]]
-        wait_until(lambda: rules() and all(rule["health"] != "unknown" for rule in rules()), "an evaluation")
+        servers.need(lambda: rules() and all(rule["health"] != "unknown" for rule in rules()), "all rules were evaluated")
         bad = [rule for rule in rules() if rule["health"] != "ok"]
         assert not bad, bad
     finally:
