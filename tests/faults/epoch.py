@@ -33,7 +33,7 @@ Prints a line for each round and a table at the end. "Time to spare" is the shor
 that the server had forgotten until the next one of the same lock began, with the guard. The last line is `160 of 160 without
 an overlap`. Exits with 1 if commands overlapped that may not, if a job lost its lock without a word, if a token was too
 low, if a round could not be carried out, or if nothing was shown, because a kind forgot no lock or nothing overlapped
-without the guard. JOBS sets how many hold a lock (20). RLOCK names the program, build/rlock if not set.
+without the guard. LOCKS sets how many locks there are (20). RLOCK names the program, build/rlock if not set.
 """
 import concurrent.futures
 import json
@@ -51,7 +51,7 @@ sys.dont_write_bytecode = True
 import servers
 from servers import Cable, Server, Watched, need, wait_until
 
-JOBS = int(os.environ.get("JOBS", 20))
+JOBS = int(os.environ.get("LOCKS", 20))
 LOST = 74
 WITNESS = os.path.join(HERE, "..", "lib", "witness.sh")
 

@@ -54,7 +54,7 @@ finds() {
   not_over tls sentinel cluster acl 'it has servers of its own'
   local kinds=(killed hung switched flushed restarted restored promoted acknowledged)
   [[ $(id -u) != 0 ]] || ! unshare -n true 2>/dev/null || kinds+=(cut-off fenced)
-  JOBS=${JOBS:-5} run python3 -B "$TESTS_DIR/faults/epoch.py" "${FAILOVERS:-1}" "${kinds[@]}" 3>&-
+  LOCKS=${LOCKS:-5} run python3 -B "$TESTS_DIR/faults/epoch.py" "${FAILOVERS:-1}" "${kinds[@]}" 3>&-
   printf '# %s\n' "${lines[-1]}" >&3
   show
   [[ $status == 0 && ${lines[-1]} == *' without an overlap' ]]

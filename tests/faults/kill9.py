@@ -1,4 +1,4 @@
-#!/usr/bin/env python3
+#!/usr/bin/python3
 """kill9.py [--count N] [--victim frontend|monitor|command] [--p99 MS] [--lanes N]
 
 Kills one process of a running job with SIGKILL, N times each, and checks what happens to the rest: a command, a

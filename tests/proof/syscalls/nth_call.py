@@ -1,4 +1,4 @@
-#!/usr/bin/env python3
+#!/usr/bin/python3
 """nth_call.py [--memory-every N] [--lanes N] [SCENARIO ...]
 
 Makes one call to the system fail, in each process of a job the first, then the second, and so on until none is left,
@@ -29,6 +29,9 @@ import tempfile
 import time
 
 HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path.insert(0, os.path.join(HERE, "../../lib"))
+sys.dont_write_bytecode = True
+import servers
 BUILD = os.path.join(HERE, "../../../build")
 FAILING = os.path.abspath(os.environ.get("FAILING", os.path.join(BUILD, "rlock_failing")))
 LEASE = 5  # seconds; the shortest of which rlock does not warn
@@ -44,26 +47,20 @@ CHECK = LOOK + f"exit {OWN_STATUS}"
 LONG_CHECK = LOOK + "sleep 2; " + CHECK
 
 
-class Lane:
+class Lane(servers.Server):
     """A folder with a server of its own, in a process of its own that adopts what its jobs leave behind."""
 
     def __init__(self, folder):
         os.makedirs(folder)
         os.chdir(folder)
         ctypes.CDLL(None).prctl(36, 1, 0, 0, 0)  # PR_SET_CHILD_SUBREAPER
-        os.environ["RLOCK_URL"] = "unix://" + os.path.join(folder, "s")
-        self.server = subprocess.Popen(
-            ["setpriv", "--pdeathsig", "KILL", "redis-server", "--port", "0", "--unixsocket", "s", "--save", "",
-             "--logfile", "server.log"])
-        until(lambda: self.redis("ping") == "PONG")
-
-    def redis(self, *words):
-        return subprocess.run(["redis-cli", "-s", "s", *words], capture_output=True, text=True).stdout.strip()
+        super().__init__(".")
+        os.environ["RLOCK_URL"] = self.url()
 
     def others(self):
         """Our children apart from the server."""
         with open(f"/proc/self/task/{os.getpid()}/children") as file:
-            return [pid for pid in map(int, file.read().split()) if pid != self.server.pid]
+            return [pid for pid in map(int, file.read().split()) if pid != self.process.pid]
 
     def reap(self):
         for pid in self.others():
@@ -74,20 +71,13 @@ class Lane:
         return not self.others()
 
 
-def until(true, seconds=BOUND):
-    by = time.monotonic() + seconds
-    while not (reached := true()) and time.monotonic() < by:
-        time.sleep(0.003)
-    return reached
-
-
 class Run:
     """One run of a scenario, in which the call `fault` fails: (thread, kind, number), or none."""
 
     def __init__(self, lane, fault):
         self.lane, self.fault = lane, fault
         self.violations = []
-        lane.redis("flushall")
+        lane.redis.flushall()
         for file in "ran", "log", "err":
             open(file, "w").close()
 
@@ -153,14 +143,14 @@ class Run:
             self.blame("a crash")
 
     def check_rest(self):
-        if not until(self.lane.reap, LEASE + 10):
+        if not servers.wait_until(self.lane.reap, LEASE + 10):
             self.blame(f"processes are left: {self.lane.others()}")
             self.kill_others()
-            until(self.lane.reap)
-        for key in self.lane.redis("keys", "*").split():
-            if self.lane.redis("pttl", key) == "-1" and key != "redisson_lock_token:{x}":
+            servers.wait_until(self.lane.reap, BOUND)
+        for key in self.lane.redis.keys():
+            if self.lane.redis.pttl(key) == -1 and key != "redisson_lock_token:{x}":
                 self.blame(f"{key} has no TTL")
-        if not until(lambda: self.lane.redis("exists", "x") == "0", LEASE + 10):
+        if not servers.wait_until(lambda: not self.lane.redis.exists("x"), LEASE + 10):
             self.blame("the lock stays held")
 
 
@@ -177,7 +167,7 @@ def wait(one):
     """A job that waits and is handed the lock."""
     owner = one.plain("acquire", "x", "--lease", "30s")
     waiter = one.start("run", "--lease", f"{LEASE}s", "-w", f"{BOUND}s", "x", "--", "sh", "-c", CHECK)
-    until(lambda: waiter.poll() is not None or one.lane.redis("zcard", "rlock:queue:{x}") == "1")
+    servers.wait_until(lambda: waiter.poll() is not None or one.lane.redis.zcard("rlock:queue:{x}"), BOUND)
     time.sleep(0.02)  # it forks its guards; a release that comes before is only another order
     one.plain("release", "x", "--owner", owner)
     one.check_command(one.end(waiter)[0])
@@ -191,7 +181,7 @@ def acquire(one):
 
 
 def check_owner(one, status, out):
-    if status == 0 and one.lane.redis("hexists", "x", out.strip()) != "1":
+    if status == 0 and not one.lane.redis.hexists("x", out.strip()):
         one.blame("acquire printed an owner that does not hold the lock")
     if status not in NOT_STARTED | {0}:
         one.blame(f"status {status}")
@@ -203,7 +193,7 @@ def check_owner(one, status, out):
 def release(one):
     owner = one.plain("acquire", "x", "--lease", f"{LEASE}s")
     status, _ = one.call("release", "x", "--owner", owner)
-    if status == 0 and one.lane.redis("exists", "x") != "0":
+    if status == 0 and one.lane.redis.exists("x"):
         one.blame("released, but the lock is held")
     if status not in NOT_STARTED | {0}:
         one.blame(f"status {status}")
