@@ -124,8 +124,8 @@ needs_node() { command -v node >/dev/null || skip 'NO NODE HERE: the action for 
 # exec_start UNIT
 exec_start() { here <"$EXAMPLES/$1" | sed -n 's/^ExecStart=//p'; }
 
-@test "systemd: stopping a unit ends the job, and then the lock is free at once" {
-  local unit main status
+@test "systemd: stopping a unit ends the job, and then the lock is free at once; after kill -9 of a leader, the next host leads" {
+  local unit main first second
   for unit in backup leader; do
     stub backup.sh <<<'sleep 1000 & wait'
     stub daemon <<<'sleep 1000 & wait'
@@ -139,10 +139,8 @@ exec_start() { here <"$EXAMPLES/$1" | sed -n 's/^ExecStart=//p'; }
     [[ $unit == backup ]] || [[ $(redis srv exists leader) == 0 ]]
     redis srv del backup 'rlock:holder:{backup}' >/dev/null # --min-hold
   done
-}
-
-@test "systemd: after kill -9 of the leader, the next host becomes the leader" {
-  local first second
+  # After kill -9 of the leader, the next host becomes the leader.
+  rm calls
   stub daemon <<<'exec sleep 1000'
   sh -c "exec $(exec_start leader.service)" 3>&- &
   first=$!
@@ -263,7 +261,10 @@ archive_served() {
 # component [INPUT=VALUE...] <SCRIPT: the file `job`, as GitLab gives a job with the component to a shell.
 component() { python3 "$TESTS_DIR/lib/gitlab_runner.py" "$EXAMPLES/gitlab/templates/rlock.yml" "$@" >job; }
 
-@test "GitLab: the lock is held as long as the script's shell lives" {
+# What a branch may be called that is not friendly.
+NAME_OF_A_BRANCH='-x"; touch ran; $(touch ran) `touch ran` '"'\$LOCK"
+
+@test "GitLab: the lock is held as long as the script's shell lives; a branch's name cannot become a part of the script" {
   export CI_PROJECT_PATH_SLUG=team-application CI_JOB_URL=https://gitlab.example/1
   component <<<'rlock status "$LOCK"; exit 4'
   run -4 bash job
@@ -279,6 +280,11 @@ component() { python3 "$TESTS_DIR/lib/gitlab_runner.py" "$EXAMPLES/gitlab/templa
   [[ $output == *'did not get its lock'*'reason    because'* ]]
   [[ ! -e ran ]]
   rlock release team-application --owner "$owner"
+  export CI_COMMIT_REF_NAME=$NAME_OF_A_BRANCH
+  component 'lock=$CI_COMMIT_REF_NAME' <<<'rlock status --json -- "$LOCK"; [ "$LOCK" = "$CI_COMMIT_REF_NAME" ]'
+  run -0 bash job
+  assert_says '"state": "held"'
+  [[ ! -e ran ]]
 }
 
 @test "GitLab: in a container whose first process is the script's shell, the lock is free at its end; a loss fails the job" {
@@ -312,17 +318,6 @@ component() { python3 "$TESTS_DIR/lib/gitlab_runner.py" "$EXAMPLES/gitlab/templa
   sed -n '/section_start:[0-9]*:rlock_begin/,/section_end:[0-9]*:rlock_begin/p' out | grep -qxF 'reason    release 1.4 ``` <b>'
   sed -n '/section_start:[0-9]*:rlock_end/,/section_end:[0-9]*:rlock_end/p' out | grep -q '^waiting   1\. .*: release 1.5$'
   grep -q 'The job waited [0-9]* s for its lock' out
-}
-
-# What a branch may be called that is not friendly.
-NAME_OF_A_BRANCH='-x"; touch ran; $(touch ran) `touch ran` '"'\$LOCK"
-
-@test "GitLab: a branch's name cannot become a part of the script" {
-  export CI_COMMIT_REF_NAME=$NAME_OF_A_BRANCH
-  component 'lock=$CI_COMMIT_REF_NAME' <<<'rlock status --json -- "$LOCK"; [ "$LOCK" = "$CI_COMMIT_REF_NAME" ]'
-  run -0 bash job
-  assert_says '"state": "held"'
-  [[ ! -e ran ]]
 }
 
 @test "GitLab: an archive brings the program; it is checked before it is unpacked" {
@@ -404,7 +399,7 @@ END
 # action [INPUT=VALUE...] -- STEP
 action() { python3 "$TESTS_DIR/lib/github_runner.py" "$EXAMPLES/github" "$@"; }
 
-@test "GitHub: the action takes the lock for the steps, and its post step releases it" {
+@test "GitHub: the action takes the lock or slot for the steps, whatever its name, and its post step releases it" {
   needs_node
   run -0 --separate-stderr action name=deploy -- 'rlock status deploy; echo "token $OUTPUT_token owner $OUTPUT_owner"'
   assert_says 'reason    https://github.example/team/application/actions/runs/17'
@@ -414,6 +409,14 @@ action() { python3 "$TESTS_DIR/lib/github_runner.py" "$EXAMPLES/github" "$@"; }
   assert_says "owner     ${BASH_REMATCH[2]}"
   assert_says 'released its lock'
   [[ $output != *'left behind'* && $(redis srv exists deploy) == 0 ]]
+  # Slots, and a name that looks like an option.
+  local owner
+  owner=$(rlock acquire --slots 2 builds --lease 10m)
+  run -0 action name=builds slots=2 lease=10s -- 'rlock status builds'
+  assert_says '2 of 2'
+  rlock release builds --owner "$owner"
+  run -0 action name=-x -- 'rlock status -- -x'
+  [[ $(redis srv exists -x) == 0 ]]
 }
 
 @test "GitHub: the runner does not kill the keeper, which ends with the runner" {
@@ -539,17 +542,6 @@ action() { python3 "$TESTS_DIR/lib/github_runner.py" "$EXAMPLES/github" "$@"; }
   run -0 env $(sed 's/^/STATE_/' state) node "$EXAMPLES/github/post.js"
 }
 
-@test "GitHub: slots, and a name that looks like an option" {
-  needs_node
-  local owner
-  owner=$(rlock acquire --slots 2 builds --lease 10m)
-  run -0 action name=builds slots=2 lease=10s -- 'rlock status builds'
-  assert_says '2 of 2'
-  rlock release builds --owner "$owner"
-  run -0 action name=-x -- 'rlock status -- -x'
-  [[ $(redis srv exists -x) == 0 ]]
-}
-
 @test "GitHub: the workflow uses inputs that exist" {
   local name
   for name in $(yaml github-workflow.yml '[k for s in doc["jobs"]["deploy"]["steps"] for k in s.get("with", {})]'); do
@@ -611,7 +603,7 @@ print(shlex.join(json.loads(sys.stdin.readline()) + json.loads(sys.stdin.readlin
   [[ $(<calls) == 'daemon under leader' ]]
 }
 
-@test "Ansible: the tasks" {
+@test "Ansible: the tasks; Terraform: apply runs under the lock of the workspace" {
   local number job=()
   for number in restart migrate; do stub "$number" </dev/null; done
   for number in 0 1; do
@@ -624,9 +616,6 @@ print(shlex.join(json.loads(sys.stdin.readline()) + json.loads(sys.stdin.readlin
   run -75 "${job[@]}"
   [[ $(yaml ansible.yml 'doc[1]["failed_when"]') == 'migration.rc not in [0, 75]' ]]
   redis srv del migrate 'rlock:holder:{migrate}'
-}
-
-@test "terraform: apply runs under the lock of the workspace" {
   stub terraform <<<'case $1 in workspace) echo production ;; *) echo "$@" ;; esac'
   run -0 --separate-stderr sh "$EXAMPLES/terraform.sh" -auto-approve
   [[ $output == 'apply -auto-approve' && $(tail -n 1 calls) == 'terraform under terraform-production' ]]
