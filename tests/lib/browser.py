@@ -49,8 +49,14 @@ def seen(browser, what):
                                   what)
 
 
+def texts(browser, what):
+    """Of the elements that are displayed: one request, whatever their number."""
+    return browser.execute_script("""return [...document.querySelectorAll(arguments[0])].filter(it => it.checkVisibility())
+        .map(it => it.innerText.trim())""", what)
+
+
 def names(browser):
-    return [it.text for it in seen(browser, 'article h2')]
+    return texts(browser, 'article h2')
 
 
 def text(browser, what):
@@ -199,7 +205,7 @@ def what_is_unusual_is_said(browser):
     look(browser, 'results')
     browser.find_element(By.ID, 'find').send_keys('x')
     open_holds(browser)
-    said = [it.text for it in seen(browser, 'table.holds td:nth-child(4)')]
+    said = texts(browser, 'table.holds td:nth-child(4)')
     assert said == ['taken away by bob@x: stuck', 'lease ran out', 'lost: no reply', 'SIGKILL', 'too long', 'stopped: other',
                     'ok (v1); left sh 7', '-'], said
 
@@ -250,7 +256,7 @@ def the_axis_can_be_zoomed(browser):
     assert not seen(browser, '#pick') and abs(span() / whole - .25) < .02, span() / whole
     assert not seen(browser, '#time input:checked') and text(browser, '#axis') != ticks
     assert 'nightly' in names(browser) and 'burst' not in names(browser), names(browser)
-    past = [it.text for it in seen(browser, 'article > details > summary')]
+    past = texts(browser, 'article > details > summary')
     assert past in (['7 past holds'], ['8 past holds']), past
     before = browser.execute_script('return view.from')
     browser.find_element(By.ID, 'later').send_keys(Keys.ENTER)
@@ -300,7 +306,7 @@ def the_result_filters(browser):
     result = Select(browser.find_element(By.ID, 'result'))
     result.select_by_value('failed')
     assert names(browser) == ['retry', 'burst'], names(browser)
-    assert [it.text for it in seen(browser, 'article > details > summary')] == ['2 past holds', '1 past hold']
+    assert texts(browser, 'article > details > summary') == ['2 past holds', '1 past hold']
     assert not seen(browser, '.track .bar.now') and 'last 2 failed holds: median ' in text(browser, 'main')
     result.select_by_value('ok')
     assert names(browser) == ['deploy', 'burst', 'nightly', 'tick'] and not seen(browser, '.track :is(.bad, i)'), names(browser)
@@ -381,7 +387,7 @@ def a_block_opens_its_rows(browser):
         assert len(seen(browser, 'table.holds tbody tr')) == number
         top = seen(browser, 'table.holds')[0].rect['y'] - browser.execute_script('return scrollY')
         assert 0 <= top < 900, (width, top)
-        assert f'{number} of ' in [it.text for it in seen(browser, 'details[open] > summary')][0]
+        assert f'{number} of ' in texts(browser, 'details[open] > summary')[0]
         seen(browser, 'details[open] button')[0].click()
         assert len(seen(browser, 'table.holds tbody tr')) > number
     # A bar of the lengths does, too.
