@@ -262,16 +262,6 @@ PROGRAM
   run -1 grep -vxFf known named
 }
 
-@test "the version is the same everywhere" {
-  local version
-  version=$(sed -nE 's/^project\(rlock VERSION ([0-9.]+).*/\1/p' "$ROOT/CMakeLists.txt")
-  [[ $version =~ ^[0-9]+\.[0-9]+ ]]
-  run -0 --separate-stderr rlock --version
-  [[ ${lines[0]} == "rlock $version" ]]
-  run -0 --separate-stderr rlock -V
-  [[ ${lines[0]} == "rlock $version" ]]
-}
-
 @test "the examples of README and guarantees.md run" {
   local script count=0
   blocks

@@ -34,7 +34,7 @@ needs_static_build() {
   [[ $output == *'give the folder of a build'* ]]
 }
 
-@test "the example configuration file is accepted and changes nothing" {
+@test "the example configuration file is accepted and changes nothing, and so is each of its lines without its comment mark" {
   # A copy, because rlock refuses a file that a group may write to, as in a clone with umask 002.
   install -m 644 "$ROOT/packaging/rlock.toml" example.toml
   # -v reports where each setting comes from at the right time; nobody listens there.
@@ -49,9 +49,6 @@ needs_static_build() {
   unset RLOCK_URL
   # Only comments and empty lines.
   run -1 grep -nvE '^(#.*)?$' "$ROOT/packaging/rlock.toml"
-}
-
-@test "each line of the example is accepted when it is uncommented" {
   sed -nE 's/^# ([a-z-]+ = .*)/\1/p' "$ROOT/packaging/rlock.toml" >all.toml
   (($(wc -l <all.toml) >= 5))
   chmod 600 all.toml
@@ -67,7 +64,9 @@ needs_static_build() {
 @test "the version is that of the newest section in the changelog, or above it if that is not released; nothing in packaging/ has it" {
   local version newest
   version=$(sed -nE 's/^project\(rlock VERSION ([0-9.]+).*/\1/p' "$ROOT/CMakeLists.txt")
-  [[ -n $version ]]
+  [[ $version =~ ^[0-9]+\.[0-9]+ ]]
+  run -0 --separate-stderr rlock --version
+  [[ ${lines[0]} == "rlock $version" ]]
   newest=$(sed -nE 's/^## \[([0-9][0-9.]*)\].*/\1/p' "$ROOT/CHANGELOG.md" | head -n 1)
   if [[ $newest != "$version" ]]; then
     grep -qx '## \[Unreleased\]' "$ROOT/CHANGELOG.md"
@@ -129,7 +128,7 @@ needs_static_build() {
   grep -q '^set(CPACK_PACKAGE_HOMEPAGE_URL "http' "$BUILD/CPackConfig.cmake"
 }
 
-@test "the static program needs no library, and its parts are known, with licences" {
+@test "the static program needs no library, and its parts are known, with licences; an unknown licence is reported" {
   needs_static_build
   LC_ALL=C readelf -W -l -d "$RLOCK" >elf
   run -1 grep -E 'INTERP|NEEDED' elf
@@ -161,6 +160,9 @@ for part in parts:
     assert part['externalRefs'][0]['referenceLocator'].startswith(('pkg:deb/', 'pkg:generic/'))
     assert part['licenseDeclared'] and part['versionInfo']
 END
+  sed 's/fmtlib | //' "$ROOT/packaging/linked" >linked
+  run -1 sh linked "$BUILD"
+  assert_says 'unknown licence of fmtlib'
 }
 
 @test "a program with the libraries of packaging/musl does not contain its builder's folders" {
@@ -215,17 +217,14 @@ small_project() {
   printf '. "%s/packaging/install.sh"\nbuild p b everything "$@"\necho went on\n' "$ROOT" >script
 }
 
-@test "a build shows its progress on a terminal, and is silent elsewhere" {
+@test "a build shows its progress on a terminal, and why it failed; that of a tree that was moved is made anew" {
   small_project
   run -0 sh script
   [[ $output == "went on" && ! -e b.log ]]
   rm -r b
   run -0 script -qec 'sh script' /dev/null
   [[ $output == *'[1/3] '*$'\r[3/3] '*$'\r'*"went on"* ]]
-}
-
-@test "a build shows why it failed, and stops the script; that of a tree that was moved is made anew" {
-  small_project
+  rm -r b
   run -1 sh script -DBAD=2
   [[ $output == *FAILED*'b.log has the whole output'* && $output != *"went on"* && -s b.log ]]
   run -1 script -qec 'sh script -DBAD=2' /dev/null
@@ -270,14 +269,6 @@ small_project() {
   done < <(sed -n "/<<'END'/,/^END/{//!p}" "$TESTS_DIR/../packaging/quickstart.sh")
   rlock --url "local:$folder" local stop
   ((seen == 3))
-}
-
-@test "a library with an unknown licence is reported" {
-  needs_static_build
-  [[ -s $BUILD/build.ninja ]] && command -v dpkg-query >/dev/null || skip 'no build by Ninja on Debian'
-  sed 's/fmtlib | //' "$ROOT/packaging/linked" >linked
-  run -1 sh linked "$BUILD"
-  assert_says 'unknown licence of fmtlib'
 }
 
 @test "the static program runs a command under a lock on a system with nothing else" {

@@ -73,8 +73,13 @@ fits() { python3 "$TESTS_DIR/lib/schema.py" "$ROOT/docs/schema/$1.json"; }
   for field in "${fields[@]}"; do grep -q "\"$field\": \"$text\"" all; done
 }
 
-@test "status --json of a quorum" {
+@test "a quorum: locks of other programs count as held if totals name them; status --json fits with two of three servers" {
   two_more
+  local one
+  for one in srv two three; do foreign "$one" q; done
+  run -75 rlock run -n q -- true
+  run -0 --separate-stderr rlock status --prometheus
+  [[ $output == *'rlock_held{name="q"} 1'* && $output == *'rlock_skips_total{name="q"} 1'* ]]
   redis_stop three
   rlock status --json q | fits status
   redis_stop two
@@ -185,16 +190,6 @@ foreign() {
   [[ $(grep -c '^rlock_held{.* 1$' <<<"$output") == 1 ]]
 }
 
-@test "in a quorum, locks of other programs count as held if totals name them" {
-  local one
-  two_more
-  for one in srv two three; do foreign "$one" q; done
-  run -75 rlock run -n q -- true
-  run -0 --separate-stderr rlock status --prometheus
-  [[ $output == *'rlock_held{name="q"} 1'* && $output == *'rlock_skips_total{name="q"} 1'* ]]
-  for one in two three; do redis_stop "$one"; done
-}
-
 @test "labels are the names as rlock status shows them, each one once, and the text is UTF-8" {
   local bytes name
   bytes=$(printf '\xff%.0s' {1..300})
@@ -237,14 +232,14 @@ measure_all() {
   quorum_stop
 }
 
-@test "alerts and dashboard use each metric, and so does the man page" {
+@test "alerts and dashboard use each metric, and so does the man page; each lock has one alert" {
   measure_all
   measures one.txt two.txt >known
   (($(wc -l <known) == 18))
   diff known <(measures "$ROOT/man/rlock-status.1")
   diff known <(measures "$ROOT"/packaging/prometheus/*)
-  python3 - "$ROOT/packaging/prometheus/dashboard.json" <<'PYTHON'
-import json, re, sys
+  python3 - "$ROOT"/packaging/prometheus/{dashboard.json,alerts.yml} <<'PYTHON'
+import json, re, sys, yaml
 board = json.load(open(sys.argv[1]))
 assert board["uid"] and board["schemaVersion"] >= 30 and len({panel["id"] for panel in board["panels"]}) == len(board["panels"])
 places = set()
@@ -266,13 +261,8 @@ for panel in board["panels"]:
 for counter in ("losses", "skips", "forced"):
     of = [panel for panel in board["panels"] if counter + "_total" in json.dumps(panel)]
     assert len(of) == 1 and len(of[0]["targets"]) == 1, counter
-PYTHON
-}
-
-@test "each lock has one alert, regardless of how many hosts export it" {
-  python3 - "$ROOT/packaging/prometheus/alerts.yml" <<'PYTHON'
-import re, sys, yaml
-for group in yaml.safe_load(open(sys.argv[1]))["groups"]:
+# Each lock has one alert, regardless of how many hosts export it.
+for group in yaml.safe_load(open(sys.argv[2]))["groups"]:
     for rule in group["rules"]:
         # absent() has one result, whatever it is asked for.
         rest = re.sub(r"absent\(rlock_\w+|max by \((?:name|server|prefix)\) \((increase\(|max_over_time\()?rlock_\w+", "", rule["expr"])
