@@ -91,7 +91,7 @@ hang_after() {
   [[ -e ran && $stderr == *'the Sentinels name another master now; waiting there'* ]]
 }
 
-@test "a waiter starts nothing until a Sentinel names the master" {
+@test "a waiter starts nothing until a Sentinel names the master; at most half answer at a release: the status stays, with a message" {
   local owner name
   SENTINEL_DOWN_AFTER=60000 servers # a busy machine must not cause a failover here
   owner=$(rlock acquire --lease 10m job)
@@ -105,15 +105,33 @@ hang_after() {
   for name in s1 s2 s3; do sentinel_start "$name"; done
   job_status 0
   [[ -e ran ]]
+  job_until go --lease 60s job
+  wait_until held_on m job
+  wait_until connected_for_long
+  redis_stop s1
+  redis_stop s2
+  touch go
+  job_status 3
+  [[ $stderr == *'no more than half of the Sentinels'* ]]
+  [[ $(redis m exists job) == 0 ]]
 }
 
-@test "a job that ends while only the old master has its lock: 74, and a message" {
+@test "only the old master has the locks of a job that ends and of one that renews: 74, and a message" {
+  local other
   servers
-  hang_after job_until go --lease 60s job
+  start() {
+    "$RLOCK" run --lease 6s other -- sleep 600 2>other.err 3>&- &
+    other=$!
+    wait_until held_on m other
+    job_until go --lease 60s job
+  }
+  hang_after start
   run -0 rlock run -n job -- true
   touch go
   job_status 74
   [[ $stderr == *'the lock was lost while the command ran'* ]]
+  exits "$other" 74
+  grep -q 'it is no longer held' other.err
 }
 
 @test "a renewal goes to the new master, even if the old one would accept it: the lock is kept" {
@@ -134,30 +152,6 @@ hang_after() {
   # A renewal that met the hung master is reported, and repeated.
   [[ $status == 3 && $stderr != *lost* ]]
   [[ $(redis "$master" exists job) == 0 ]]
-}
-
-@test "a renewal that the new master does not know ends the command with 74" {
-  servers
-  start() {
-    job_start --lease 6s job -- sleep 600
-    wait_until held_on m job
-  }
-  hang_after start
-  job_status 74
-  [[ $stderr == *'it is no longer held'* ]]
-}
-
-@test "at most half of the Sentinels answer at the release: the status stays, and a message says what is unknown" {
-  SENTINEL_DOWN_AFTER=60000 servers
-  job_until go --lease 60s job
-  wait_until held_on m job
-  wait_until connected_for_long
-  redis_stop s1
-  redis_stop s2
-  touch go
-  job_status 3
-  [[ $stderr == *'no more than half of the Sentinels'* ]]
-  [[ $(redis m exists job) == 0 ]]
 }
 
 @test "a few Sentinels that missed the failover name the old master: the job stays with the new one, and is warned" {
