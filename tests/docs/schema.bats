@@ -81,7 +81,7 @@ fits() { python3 "$TESTS_DIR/lib/schema.py" "$ROOT/docs/schema/$1.json"; }
   run -0 --separate-stderr rlock status --prometheus
   [[ $output == *'rlock_held{name="q"} 1'* && $output == *'rlock_skips_total{name="q"} 1'* ]]
   redis_stop three
-  rlock status --json q | fits status
+  rlock status --json other | fits status
   redis_stop two
 }
 

@@ -15,18 +15,18 @@ def is_a(value, name):
     return isinstance(value, TYPES[name]) and not (name == "integer" and isinstance(value, bool))
 
 
-def members(schema):
-    """Its properties, with those of the definition that it refers to."""
+def resolved(schema):
+    """With what it inherits from the definition that it refers to."""
     if "$ref" not in schema:
-        return schema.get("properties", {})
+        return schema
     prefix, name = schema["$ref"].rsplit("/", 1)
     assert prefix == "#/$defs", schema
-    definition = root["$defs"][name]
-    assert set(definition) <= {"description", "$ref", "properties"}, definition
-    return members(definition) | schema.get("properties", {})
+    definition = resolved(root["$defs"][name])
+    return {**definition, **schema, "properties": definition.get("properties", {}) | schema.get("properties", {})}
 
 
 def check(value, schema, at):
+    schema = resolved(schema)
     assert set(schema) <= WORDS, (at, schema)
     types = schema.get("type", [])
     types = [types] if isinstance(types, str) else types
@@ -39,7 +39,7 @@ def check(value, schema, at):
     if isinstance(value, dict):
         missing = set(schema.get("required", [])) - set(value)
         assert not missing, (at, missing)
-        known = members(schema)
+        known = schema.get("properties", {})
         for name, member in value.items():
             assert name in known, (at, name)
             check(member, known[name], f"{at}.{name}")
