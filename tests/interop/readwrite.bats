@@ -158,9 +158,10 @@ gone_by_redisson() { [[ $(redis r exists "$name") == 0 ]]; }
   redisson k write-unlock "$name"
 
   running_job reader -s
-  redisson j read-lock-lease "$name" 1500
+  redisson j read-lock-lease "$name" 600000
   waiting_job writer -x
   held_by 2
+  redis r pexpire "{$name}:$(reply owner):rwlock_timeout:1" 1
   wait_until held_by 1
   [[ $(lock_field mode) == read ]]
   not job_runs writer
