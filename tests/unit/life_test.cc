@@ -366,13 +366,18 @@ const TimePoint kSent{100s};
 
 lock::LeaseTiming timing(milliseconds lease = 30s) { return *lock::LeaseTiming::make(lease, 5s, true); }
 
-TEST(Deadlines, AllCountFromTheSendingOfTheLastRequest) {
+TEST(Deadlines, AllCountFromTheSendingOfTheLastRequestAndNothingIsDueBeforeTheLockIsOurs) {
   const Deadlines deadlines(timing(), {kSent, 0ms});
   EXPECT_EQ(deadlines.terminate_at(), kSent + 23200ms);
   EXPECT_EQ(deadlines.kill_at(), kSent + 28200ms);
   EXPECT_EQ(deadlines.ends_at(), kSent + 29200ms);
   EXPECT_EQ(deadlines.runs_out_at(0ms), kSent + 30s);
   EXPECT_EQ(deadlines.runs_out_at(2min), kSent + 2min) << "--min-hold";
+  const Deadlines before(timing(), {});
+  for (const TimePoint due : {before.terminate_at(), before.kill_at(), before.ends_at(), before.runs_out_at(0ms),
+                              before.frontend_acts_at(TimePoint{})}) {
+    EXPECT_EQ(due, TimePoint::max());
+  }
 }
 
 TEST(Deadlines, AFastServerClockBringsNearerWhatWeMayDoButNotTheLatestEnd) {
@@ -381,14 +386,6 @@ TEST(Deadlines, AFastServerClockBringsNearerWhatWeMayDoButNotTheLatestEnd) {
     EXPECT_EQ((nearer.*due)(), (exact.*due)() - 500ms);
   }
   EXPECT_EQ(nearer.runs_out_at(0ms), kSent + 30s);
-}
-
-TEST(Deadlines, NothingIsDueBeforeTheLockIsOurs) {
-  const Deadlines deadlines(timing(), {});
-  for (const TimePoint due : {deadlines.terminate_at(), deadlines.kill_at(), deadlines.ends_at(),
-                              deadlines.runs_out_at(0ms), deadlines.frontend_acts_at(TimePoint{})}) {
-    EXPECT_EQ(due, TimePoint::max());
-  }
 }
 
 TEST(Deadlines, TheFrontendGivesTheMonitorAQuarterOfASecondAndHasTimeItself) {
