@@ -1,4 +1,3 @@
-#!/usr/bin/env bats
 # The user that rlock runs as: from /etc/passwd, or from getent(1).
 
 # shellcheck disable=SC2154 # srv_dir: set by redis_start

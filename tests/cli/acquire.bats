@@ -1,4 +1,3 @@
-#!/usr/bin/env bats
 # rlock acquire: what it prints, what it leaves on the server, and whom it refuses.
 
 load ../lib/common
@@ -50,12 +49,11 @@ SCRIPT
 
 @test "a full standard output does not keep rlock from ending, and the lock is given back" {
   stuck 1 "$RLOCK" acquire --lease 10m a 3>&- &
-  local acquiring=$! status=0
+  local acquiring=$!
   held() { [[ $(redis srv exists a) == 1 ]]; }
   wait_until held
   kill "$acquiring"
-  wait "$acquiring" || status=$?
-  [[ $status == 143 ]]
+  exits "$acquiring" 143
   [[ $(redis srv exists a) == 0 ]]
 }
 

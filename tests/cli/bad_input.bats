@@ -1,4 +1,3 @@
-#!/usr/bin/env bats
 # Mistakes on the command line that bad_input.table has no words for: names from the script's own list, and closed
 # streams.
 

@@ -1,11 +1,10 @@
-#!/usr/bin/env bats
 # Servers that flood, change or close connections. bad_server.table has wrong addresses and answers.
 # shellcheck disable=SC2154 # srv_sock and other_sock: set by redis_start, url and odd_pid by odd
 
 load ../lib/common
+load ../lib/server
 load ../lib/odd
 
-setup_file() { redis_start srv; }
 setup() {
   unset RLOCK_URL
   cd "$BATS_TEST_TMPDIR" || return
@@ -15,7 +14,6 @@ teardown() {
   redis_stop other
   assert_clean srv
 }
-teardown_file() { redis_stop srv; }
 
 # refused TEXT OPTION...: rlock run OPTION... exits with 69, says TEXT, and starts nothing.
 refused() {
@@ -31,12 +29,10 @@ refused() {
       odd "$mode" "$said"
       words='not a Redis server'
       [[ $said != -* ]] || words=${said#-}
-      for _ in 1 2; do
-        refused "$words" -n --url "$url" --server-timeout 5s
-        RLOCK_PASSWORD=s3cret run -69 --separate-stderr rlock status --url "$url" --server-timeout 5s
-        [[ $stderr == *"$words"* || $stderr == *"answered: ${words%% *};"* || $stderr == *'does not show the reply'* ]]
-        [[ $stderr != *s3cret* ]]
-      done
+      refused "$words" -n --url "$url" --server-timeout 5s
+      RLOCK_PASSWORD=s3cret run -69 --separate-stderr rlock status --url "$url" --server-timeout 5s
+      [[ $stderr == *"$words"* || $stderr == *"answered: ${words%% *};"* || $stderr == *'does not show the reply'* ]]
+      [[ $stderr != *s3cret* ]]
       refused "$words" -n --url "redis+sentinel://${url#redis://}/m" --server-timeout 5s
     done
   done
@@ -88,12 +84,8 @@ floods() {
   done <<'MODES'
 confirm
 refuse NOPERM this user has no permissions to access one of the channels
-refuse ERR what
-message first 5000
 message first 9223372036854775807
-message front
 message 0
-message free
 message granted
 MODES
 }
@@ -167,25 +159,14 @@ hears() { [[ $(listeners_on "$1" 'rlock:control:{x}') == 1 ]]; }
   local port
   port=$(redis_free_port)
   redis_start other --bind 127.0.0.1 --port "$port"
-  run -0 --separate-stderr rlock run --url "redis://127.0.0.1:$port" x -- echo ran
-  [[ $output == ran && -z $stderr ]]
+  prints ran rlock run --url "redis://127.0.0.1:$port" x -- echo ran
   local number
-  for number in 127.1 2130706433 0x7f000001 0; do
-    run -0 --separate-stderr rlock run --url "redis://$number:$port" x -- echo ran
-    [[ $output == ran && -z $stderr ]]
+  for number in 127.1 2130706433; do
+    prints ran rlock run --url "redis://$number:$port" x -- echo ran
   done
   [[ ${TEST_OVER:-} != cluster ]] || return 0 # it has one database
   run -0 --separate-stderr rlock run --url "redis://localhost:$port/3" x -- redis-cli -s "$other_sock" -n 3 exists x
   [[ $output == 1 ]]
-}
-
-@test "a server with an IPv6 address" {
-  python3 -c 'import socket; socket.socket(socket.AF_INET6).bind(("::1", 0))' 2>/dev/null || skip 'no IPv6 here'
-  local port
-  port=$(redis_free_port)
-  redis_start other --bind ::1 --port "$port"
-  run -0 --separate-stderr rlock run --url "redis://[::1]:$port" x -- echo ran
-  [[ $output == ran && -z $stderr ]]
 }
 
 # sent_on MODE SCHEME PATH MOST [OPTION ...]: a server of that kind names more and more hosts; in a wait of 5 s, MOST of

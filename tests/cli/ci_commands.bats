@@ -1,10 +1,7 @@
-#!/usr/bin/env bats
 # Nothing that others have written becomes a command to the CI system of a job that shows it.
 
 load ../lib/common
-
-setup_file() { redis_start srv; }
-teardown_file() { redis_stop srv; }
+load ../lib/server
 
 # The runners look at whole lines, so parts of a command may come from several texts.
 @test "no line of any output is a command to a CI system, whatever its texts are" {

@@ -30,14 +30,6 @@ refused() {
   [[ $status == "$1" && $stderr == *"$2"* && ! -e $BATS_TEST_TMPDIR/ran ]]
 }
 
-all_clean() {
-  local name
-  for name in "${CLUSTER_MASTERS[@]}"; do assert_clean "$name"; done
-}
-held_on() { [[ $(redis "$1" exists "$2") == 1 ]]; }
-waits_on() { [[ $(redis "$1" zcard "rlock:queue:{$2}") == "${3:-1}" ]]; }
-calls() { redis "$1" info commandstats | awk -F'[=,]' '/^cmdstat_eval(sha)?:/ { sum += $2 } END { print sum + 0 }'; }
-
 @test "doctor checks each server; one that hangs does not prevent renewals on another; slots without a server are noticed" {
   start 3 0 --appendonly yes --cluster-require-full-coverage no # else all refuse once they miss it
   local live dead
@@ -53,15 +45,14 @@ calls() { redis "$1" info commandstats | awk -F'[=,]' '/^cmdstat_eval(sha)?:/ { 
   wait_until held_on c2 "$dead"
   redis c1 config resetstat
   redis_freeze c2
-  renewed() { (($(calls c1) > 0)); }
+  renewed() { (($(scripts_run c1) > 0)); }
   wait_until renewed
   job_status 74
   redis_thaw c2
   redis c2 cluster delslots 6000 6001
   redis c1 cluster delslots 6000 6001 || true
   redis c3 cluster delslots 6000 6001 || true
-  run -78 rlock doctor --url "$(cluster_url c2)"
-  assert_says '2 of 16384 hash slots have no server'
+  tells 78 '2 of 16384 hash slots have no server' rlock doctor --url "$(cluster_url c2)"
   redis_kill9 c2
   run -0 rlock run "$live" -- echo mine
   refused 69 '' "$RLOCK_URL" "$dead"
@@ -76,11 +67,9 @@ calls() { redis "$1" info commandstats | awk -F'[=,]' '/^cmdstat_eval(sha)?:/ { 
   CLUSTER_MASTERS=(c2 c3)
   cluster_move "$(cluster_slot "$name")" c2 c3
   redis_kill9 c2
-  run -0 rlock run --url "$(cluster_url c1 c3)" "$name" -- echo mine
-  [[ $output == mine ]]
+  prints mine rlock run --url "$(cluster_url c1 c3)" "$name" -- echo mine
   # Under the seed's name, and under the one in its own list.
-  run -0 rlock run --url "redis+cluster://localhost:$c1_port" "$name" -- echo mine
-  [[ $output == mine ]]
+  prints mine rlock run --url "redis+cluster://localhost:$c1_port" "$name" -- echo mine
   # It has learned nothing new meanwhile.
   [[ $(redis c1 cluster nodes | grep ":$c2_port@" | cut -d' ' -f 9-) == "$known" ]]
 }
@@ -90,15 +79,14 @@ calls() { redis "$1" info commandstats | awk -F'[=,]' '/^cmdstat_eval(sha)?:/ { 
   refused 64 'write the scheme once, before all hosts' redis+cluster://a,redis://b
   start 1 0 --bind '127.0.0.1 -::1'
   refused 78 'SELECT' "$(cluster_url)/3"
-  run -0 rlock run --url "redis+cluster://[::1]:$c1_port" x -- echo six
-  [[ $output == six ]]
+  prints six rlock run --url "redis+cluster://[::1]:$c1_port" x -- echo six
   # shellcheck disable=SC2046 # words of a command
   redis c1 $(rlock doctor --acl | sed 's/>PASSWORD/>pw/')
   export RLOCK_PASSWORD=pw RLOCK_URL=redis+cluster://rlock@127.0.0.1:$c1_port
   local id
   id=$(rlock acquire x --lease 60s)
   job_start x -- echo mine
-  wait_until waits_on c1 x
+  wait_until queued x 1 c1
   rlock release x --owner "$id"
   job_status 0
   [[ $output == mine ]]
@@ -126,7 +114,7 @@ over_tls() {
   wait_until held_on c3 "$name"
   "$RLOCK" run "$name" -- bash -c 'echo second >>order' 3>&- &
   second=$!
-  wait_until waits_on c3 "$name"
+  wait_until queued "$name" 1 c3
   cluster_move "$(cluster_slot "$name")" c3 c2
   wait_until eval '[[ $(redis c2 pubsub shardchannels) == *"rlock:grant:{$name}"* ]]'
   touch go
@@ -155,27 +143,24 @@ over_tls() {
   cluster_join c4
   wait_until cluster_ok c4
   cluster_move "$(cluster_slot "$name")" c3 c4
-  wait_until eval '(($(calls c4) > 0))' # it is renewed there
+  wait_until eval '(($(scripts_run c4) > 0))' # it is renewed there
   touch go
   job_status 0
-  run -0 --separate-stderr rlock run -n "$name" -- echo mine
-  [[ $output == mine && -z $stderr ]]
+  prints mine rlock run -n "$name" -- echo mine
 }
 
 @test "over TLS, a server is verified by the name that it announces" {
   over_tls DNS:localhost
   start 2 0 --cluster-announce-hostname localhost
   # c2 is known only from the list of c1, which has its address, too.
-  run -0 rlock run --url "rediss+cluster://localhost:$c1_port" "$(cluster_name c2)" -- echo mine
-  [[ $output == mine ]]
+  prints mine rlock run --url "rediss+cluster://localhost:$c1_port" "$(cluster_name c2)" -- echo mine
   refused 69 '127.0.0.1' "$RLOCK_URL"
 }
 
 @test "replicas have each lock before the command starts; a master dies while a job holds and another waits: its replica takes over" {
   start 3 1
   local name
-  run -0 rlock run --wait-replicas 1 "$(cluster_name c1)" "$(cluster_name c2)" "$(cluster_name c3)" -- echo all
-  [[ $output == all ]]
+  prints all rlock run --wait-replicas 1 "$(cluster_name c1)" "$(cluster_name c2)" "$(cluster_name c3)" -- echo all
   redis_freeze c3r1
   run -0 rlock run --wait-replicas 1 "$(cluster_name c1)" -- echo mine
   run -69 rlock run -n --wait-replicas 1 "$(cluster_name c1)" "$(cluster_name c3)" -- echo all
@@ -191,8 +176,7 @@ over_tls() {
   wait_until eval '[[ $(redis c2r1 role) == master* ]]'
   local left
   left=$(redis c2r1 pttl "$name")
-  renewed() { (($(redis c2r1 pttl "$name") > left)); }
-  wait_until renewed
+  wait_until renewed_past "$left" "$name" c2r1
   touch go
   job_status 0
   wait "$second"
@@ -215,4 +199,3 @@ over_tls() {
   [[ $output == mine ]]
   run -78 rlock status --url "$(cluster_url)/4"
 }
-

@@ -25,21 +25,12 @@ teardown_file() {
   cluster_stop
 }
 
-all_clean() {
-  local name
-  for name in "${CLUSTER_MASTERS[@]}"; do assert_clean "$name"; done
-}
-held_on() { [[ $(redis "$1" exists "$2") == 1 ]]; }
-waits_on() { [[ $(redis "$1" zcard "rlock:queue:{$2}") == "${3:-1}" ]]; }
-calls() { redis "$1" info commandstats | awk -F'[=,]' '/^cmdstat_eval(sha)?:/ { sum += $2 } END { print sum + 0 }'; }
-
 @test "regardless of which server is asked, a lock is on the one that keeps its slot" {
   local seed owner name
   for seed in c1 c2 c3; do
     for owner in c1 c2 c3; do
       name=$(cluster_name "$owner")
-      run -0 --separate-stderr rlock run --url "$(cluster_url "$seed")" "$name" -- redis-cli -s "$(eval "echo \$${owner}_sock")" exists "$name"
-      [[ $output == 1 && -z $stderr ]]
+      prints 1 rlock run --url "$(cluster_url "$seed")" "$name" -- redis-cli -s "$(eval "echo \$${owner}_sock")" exists "$name"
     done
   done
   all_clean
@@ -53,8 +44,7 @@ calls() { redis "$1" info commandstats | awk -F'[=,]' '/^cmdstat_eval(sha)?:/ { 
     held_on "$owner" "$name"
     run -0 rlock renew "$name" --owner "$id" --lease 90s
     (($(redis "$owner" pttl "$name") > 60000))
-    run -0 rlock status "$name"
-    assert_says "$id"
+    tells 0 "$id" rlock status "$name"
     run -75 rlock run -n "$name" -- true
     run -0 rlock release "$name" --owner "$id"
     rlock acquire "$name" --lease 60s >/dev/null
@@ -70,8 +60,7 @@ calls() { redis "$1" info commandstats | awk -F'[=,]' '/^cmdstat_eval(sha)?:/ { 
   run -0 --separate-stderr rlock run "${names[@]}" -- "$RLOCK" status --json
   for name in "${names[@]}"; do [[ $output == *"\"$name\""* ]]; done
   all_clean
-  run -0 rlock run -s book -- "$RLOCK" run -s book -- "$RLOCK" run --slots 2 seats -- "$RLOCK" run --slots 2 seats -- echo all
-  [[ $output == all ]]
+  prints all rlock run -s book -- "$RLOCK" run -s book -- "$RLOCK" run --slots 2 seats -- "$RLOCK" run --slots 2 seats -- echo all
 }
 
 @test "several locks on several servers are renewed together" {
@@ -99,13 +88,13 @@ channels() { redis "$1" pubsub channels && redis "$1" pubsub shardchannels; }
   rlock run "$name" -- true # the scripts are known from now on
   id=$(rlock acquire "$name" --lease 60s)
   job_start --url "$(cluster_url c1)" "$name" -- true
-  wait_until waits_on c3 "$name"
+  wait_until queued "$name" 1 c3
   wait_until eval '[[ $(channels c3 | grep -c "rlock:grant:{$name}") == 1 ]]'
   job_parts # it is the first one, and ready
   redis c3 config resetstat
   rlock release "$name" --owner "$id"
   job_status 0
-  [[ $(calls c3) == 3 ]]
+  [[ $(scripts_run c3) == 3 ]]
   all_clean
 }
 
@@ -125,8 +114,7 @@ channels() { redis "$1" pubsub channels && redis "$1" pubsub shardchannels; }
   local node name
   for node in c1 c2 c3; do redis "$node" acl setuser worker reset on '>secret-one' '~*' '&*' +@all >/dev/null; done
   name=$(cluster_name c3)
-  run -0 --separate-stderr rlock run --url "${RLOCK_URL/:\/\//:\/\/worker@}" --password-command 'sleep 2; echo secret-one' "$name" -- echo ran
-  [[ $output == ran && -z $stderr ]]
+  prints ran rlock run --url "${RLOCK_URL/:\/\//:\/\/worker@}" --password-command 'sleep 2; echo secret-one' "$name" -- echo ran
   all_clean
 }
 
@@ -134,8 +122,7 @@ channels() { redis "$1" pubsub channels && redis "$1" pubsub shardchannels; }
   local port
   port=$(redis_free_port)
   redis_start plain --port "$port"
-  run -78 rlock run --url "redis+cluster://127.0.0.1:$port" x -- touch ran
-  [[ $output == *'write redis:// instead of redis+cluster://'* ]]
+  tells 78 'write redis:// instead of redis+cluster://' rlock run --url "redis+cluster://127.0.0.1:$port" x -- touch ran
   redis_stop plain
   run -78 rlock run --url "redis://127.0.0.1:$c1_port" "$(cluster_name c2)" -- touch ran
   [[ $output == *'write redis+cluster:// instead of redis://'* && ! -e ran ]]
@@ -144,8 +131,7 @@ channels() { redis "$1" pubsub channels && redis "$1" pubsub shardchannels; }
 @test "seeds that are dead, hang, or are not Redis are skipped" {
   local name
   name=$(cluster_name c2)
-  run -0 rlock run --url "redis+cluster://127.0.0.1:1,127.0.0.1:$c1_port" "$name" -- echo mine
-  [[ $output == mine ]]
+  prints mine rlock run --url "redis+cluster://127.0.0.1:1,127.0.0.1:$c1_port" "$name" -- echo mine
   odd http
   run -0 rlock run --url "redis+cluster://${url#*//},127.0.0.1:$c1_port" "$name" -- echo mine
   end_odd

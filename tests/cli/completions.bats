@@ -1,4 +1,3 @@
-#!/usr/bin/env bats
 # shellcheck disable=SC2016,SC2030,SC2031,SC2154 # text for other shells; each test is a subshell; set by redis_start
 # Completions of bash, zsh and fish: each in its own shell, which gets a Tab on a terminal.
 

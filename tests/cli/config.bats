@@ -1,4 +1,3 @@
-#!/usr/bin/env bats
 # Options take precedence over variables, and variables over the user's file; a wrong file is reported.
 # shellcheck disable=SC2154 # srv_sock and other_sock: set by redis_start
 
@@ -50,14 +49,19 @@ with_host_file() {
   [[ $stderr == *'/etc/rlock/rlock.toml'* && ! -e ran ]]
 }
 
-@test "root's file is accepted from everyone, unless it is unreadable" {
-  foreign
-  local folder as=(setpriv --reuid=65534 --regid=65534 --clear-groups)
-  "${as[@]}" test -x "$RLOCK" || skip 'nobody may not run rlock here'
+# for_user USER: a folder with a file, and $as, a job of that user with the file.
+for_user() {
+  as=(setpriv --reuid="$1" --regid="$1" --clear-groups)
+  "${as[@]}" test -x "$RLOCK" || skip "$1 may not run rlock here"
   folder=$(mktemp -d)
   chmod 755 "$folder"
   echo 'lease = "41s"' >"$folder/c.toml"
   as+=(timeout -k 1 60 "$RLOCK" run --url unix:///none --config "$folder/c.toml" x -- true)
+}
+
+@test "root's file is accepted from everyone, unless it is unreadable" {
+  foreign
+  for_user 65534
   chmod 644 "$folder/c.toml"
   # No server is needed, because a refused configuration is reported first.
   run -69 --separate-stderr "${as[@]}"
@@ -76,8 +80,7 @@ foreign() { ((EUID == 0)) || skip 'only root can give a file away'; }
   printf 'on-acquire = "touch ran"\n' >home/.config/rlock/rlock.toml
   chown -R 65534 home
   unset XDG_CONFIG_HOME
-  HOME=$PWD/home run -78 --separate-stderr rlock run x -- touch ran
-  assert_says home/.config/rlock/rlock.toml
+  HOME=$PWD/home tells 78 home/.config/rlock/rlock.toml rlock run x -- touch ran
   assert_says 'another user (id 65534)'
   assert_says '--config'
   XDG_CONFIG_HOME=$PWD/home/.config run -78 --separate-stderr rlock run x -- touch ran
@@ -104,35 +107,27 @@ foreign() { ((EUID == 0)) || skip 'only root can give a file away'; }
 # Debian has a user daemon with a group of that name, and a group games.
 @test "the user's own group may write, as with umask 002; no other group may, nor root's" {
   foreign
-  local folder as=(setpriv --reuid=daemon --regid=daemon --clear-groups)
-  "${as[@]}" test -x "$RLOCK" || skip 'daemon may not run rlock here'
-  folder=$(mktemp -d)
-  echo 'lease = "41s"' >"$folder/c.toml"
+  for_user daemon
   chown -R daemon:daemon "$folder"
   chmod 775 "$folder"
   chmod 664 "$folder/c.toml"
-  as+=(timeout -k 1 60 "$RLOCK" run --url unix:///none --config "$folder/c.toml" x -- true)
   # No server is needed, because a refused configuration is reported first.
   run -69 --separate-stderr "${as[@]}"
   chgrp games "$folder/c.toml"
-  run -78 --separate-stderr "${as[@]}"
-  assert_says 'because its group may write'
+  tells 78 'because its group may write' "${as[@]}"
   # It is another user's primary group, which no list of members shows.
   chgrp daemon "$folder/c.toml"
   cp /etc/passwd passwd
   echo "other:x:54321:$(id -g daemon)::/:/bin/sh" >>passwd
-  run -78 --separate-stderr unshare -m sh -c 'mount --bind passwd /etc/passwd && exec "$@"' sh "${as[@]}"
-  assert_says 'because its group may write'
+  tells 78 'because its group may write' unshare -m sh -c 'mount --bind passwd /etc/passwd && exec "$@"' sh "${as[@]}"
   # Who is in it is unknown if getent(1) cannot be started.
-  run -78 --separate-stderr setpriv --reuid=daemon --regid=daemon --clear-groups prlimit --nproc=1 "${as[@]:8}"
-  assert_says 'because its group may write'
+  tells 78 'because its group may write' setpriv --reuid=daemon --regid=daemon --clear-groups prlimit --nproc=1 "${as[@]:8}"
   chown root:root "$folder" "$folder/c.toml"
   run -78 --separate-stderr "${as[@]}"
   wrong "$folder/c.toml" 'because its group may write'
   chgrp daemon "$folder" "$folder/c.toml"
   chmod 666 "$folder/c.toml"
-  run -78 --separate-stderr "${as[@]}"
-  assert_says 'because others may write'
+  tells 78 'because others may write' "${as[@]}"
   rm -rf "$folder"
 }
 
@@ -171,11 +166,10 @@ EOF
 @test "in a user namespace root's file in /etc is accepted, and no file or link of another user" {
   own_etc
   foreign
-  local folder namespace as=(setpriv --reuid=daemon --regid=daemon --clear-groups)
-  "${as[@]}" test -x "$RLOCK" || skip 'daemon may not run rlock here'
+  local namespace
+  for_user daemon
+  as=("${as[@]::4}")
   "${as[@]}" unshare -r true 2>/dev/null || skip 'ordinary users may not create user namespaces here'
-  folder=$(mktemp -d)
-  chmod 755 "$folder"
   local up=${folder//[^\/]/}
   up=${up//\//\/..}
   echo 'on-acquire = "touch ran"' | tee "$folder/theirs.toml" >"$folder/ours.toml"
@@ -191,10 +185,8 @@ EOF
     run -69 --separate-stderr with_host_file 'lease = "46s"' "${as[@]}" x -- true
     run -69 --separate-stderr with_host_file 'lease = "46s"' "${as[@]}" --config "$folder/$up/etc/rlock/rlock.toml" x -- true
     run -78 --separate-stderr with_host_file 'lease = soon' "${as[@]}" x -- true
-    run -78 --separate-stderr "${as[@]}" --config "$folder/theirs.toml" x -- true
-    assert_says 'theirs.toml: not trusted, because it belongs to another user'
-    run -78 --separate-stderr "${as[@]}" --config "$folder/link.toml" x -- true
-    assert_says 'link.toml: not trusted, because it belongs to another user'
+    tells 78 'theirs.toml: not trusted, because it belongs to another user' "${as[@]}" --config "$folder/theirs.toml" x -- true
+    tells 78 'link.toml: not trusted, because it belongs to another user' "${as[@]}" --config "$folder/link.toml" x -- true
     as=("${as[@]::${#as[@]}-5}")
   done
   # The id of all others may also be that of a user of the namespace.
@@ -227,8 +219,7 @@ EOF
   chmod 600 c.toml
   run -77 --separate-stderr rlock run --config c.toml x -- touch ran # our server wants no password
   own_etc
-  run -78 --separate-stderr with_host_file "url = \"$address\"" "$RLOCK" run x -- touch ran
-  assert_says 'chmod 600 /etc/rlock/rlock.toml'
+  tells 78 'chmod 600 /etc/rlock/rlock.toml' with_host_file "url = \"$address\"" "$RLOCK" run x -- touch ran
   [[ ! -e ran ]]
 }
 
@@ -243,11 +234,7 @@ on_own_host() {
     until redis-cli ping >/dev/null 2>&1; do sleep 0.05; done
     "$@"' - "$@"
 }
-own_network() {
-  namespace=(unshare -n)
-  "${namespace[@]}" true 2>/dev/null || namespace=(unshare -r -n)
-  "${namespace[@]}" ip link set lo up 2>/dev/null || skip 'NETWORK NAMESPACES ARE NOT ALLOWED HERE: two hosts are not tested'
-}
+own_network() { own_namespace -n 'NETWORK NAMESPACES ARE NOT ALLOWED HERE: two hosts are not tested' ip link set lo up; }
 
 @test "if nothing names a server, two hosts both run, and each shows one line with the three places to name it" {
   own_network
@@ -292,4 +279,3 @@ own_network() {
   quiet "${places[@]}" "$RLOCK" status job
   quiet "${places[@]}" "$RLOCK" doctor --acl
 }
-

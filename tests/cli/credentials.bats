@@ -1,4 +1,3 @@
-#!/usr/bin/env bats
 # Passwords that change while rlock runs: files and commands that are read for each connection, and the prompt.
 
 load ../lib/common
@@ -50,23 +49,23 @@ agent_parts() {
   wait_until child_of "$monitor"
 }
 
-@test "ten renewals, three passwords, and a cut connection each time: from a file and from a command" {
+@test "six renewals, two passwords, and a cut connection each time: from a file and from a command" {
   local i pids
   "$RLOCK" run -v -l 5s --password-file pass file -- sh -c 'until [ -e end ]; do sleep 0.1; done; touch file.done' 2>file.err 3>&- &
   pids=$!
   "$RLOCK" run -v -l 5s --password-command "$COMMAND" command -- sh -c 'until [ -e end ]; do sleep 0.1; done; touch command.done' 2>command.err 3>&- &
   pids+=" $!"
-  for i in 1 2 3; do
-    wait_until renewed file.err $((i * 3))
-    wait_until renewed command.err $((i * 3))
+  for i in 1 2; do
+    wait_until renewed file.err $((i * 2))
+    wait_until renewed command.err $((i * 2))
     # Either may be the first to learn the new one.
     ((i % 2)) || set_password "number-$i"
     new_password "number-$i"
     cut_connections
     set_password "number-$i"
   done
-  wait_until renewed file.err 10
-  wait_until renewed command.err 10
+  wait_until renewed file.err 6
+  wait_until renewed command.err 6
   touch end
   for i in $pids; do wait "$i"; done
   [[ -e file.done && -e command.done ]]
@@ -115,15 +114,6 @@ agent_parts() {
   rlock --url "$ADMIN" release job --owner "$owner"
   job_status 0
   [[ $output == ran && $stderr != *'not in the queue'* ]]
-}
-
-@test "a signal while the command runs: its whole process group is gone" {
-  job_start --server-timeout 1m --password-command "touch begun; sh -c \"sleep 1000; $COMMAND\"" job -- touch ran
-  wait_until test -e begun
-  kill -TERM "$frontend"
-  job_status 143
-  [[ ! -e ran ]]
-  nothing_left
 }
 
 @test "regardless of what ends rlock while the command runs, the whole group is ended" {
@@ -196,8 +186,7 @@ reach() { chmod 711 "$BATS_RUN_TMPDIR/test" . 2>/dev/null || true; }
   [[ $(id -u) == 0 ]] || skip 'only root can become another user'
   needs_nobody
   reach
-  run -78 --separate-stderr as_nobody "$RLOCK" --password-file "$PWD/pass" run job -- touch ran
-  assert_says 'pass: Permission denied; use a file of your own (chmod 600)'
+  tells 78 'pass: Permission denied; use a file of your own (chmod 600)' as_nobody "$RLOCK" --password-file "$PWD/pass" run job -- touch ran
   [[ ! -e ran ]]
 }
 
@@ -279,18 +268,8 @@ another_agent() {
 VICTIMS
 }
 
-@test "kill -9 of the agent does not affect a job that needs no new connection" {
-  job_until end --password-command "$COMMAND" job
-  agent_parts
-  kill -KILL "$agent"
-  wait_until gone "$agent"
-  touch end
-  job_status 3
-  [[ -z $stderr ]]
-}
-
 @test "guards that were forked ahead of the lock have an agent, too" {
-  local owner began
+  local owner
   owner=$(rlock --url "$ADMIN" acquire job --lease 10m)
   job_start -l 5s --password-command "$COMMAND" job -- sh -c 'touch begun; until [ -e end ]; do sleep 0.02; done'
   wait_until listening
@@ -300,21 +279,20 @@ VICTIMS
   new_password second
   set_password second
   cut_connections
-  let_pass 5500
-  held job
+  wait_until connected
   touch end
   job_status 0
 }
 
 @test "a keeper runs the command after its variables are gone" {
-  local owner began
+  local owner
   sleep 1000 3>&- &
   process=$!
   owner=$(FILE=$PWD/pass RLOCK_PASSWORD_COMMAND='cat "$FILE"' rlock acquire --for-pid "$process" --lease 5s job)
   new_password second
   set_password second
   cut_connections
-  let_pass 6000
+  wait_until connected
   [[ $(redis srv hgetall job) == "$owner"$'\n1' ]]
   kill "$process"
   wait_until not held job

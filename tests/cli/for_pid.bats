@@ -1,8 +1,9 @@
 # acquire --for-pid: a keeper in the background.
 
 load ../lib/common
+load ../lib/server
+load ../lib/syslog
 
-setup_file() { redis_start srv; }
 setup() {
   RLOCK_URL=$(redis_url srv)
   export RLOCK_URL
@@ -15,11 +16,10 @@ setup() {
 }
 teardown() {
   end_mine_wholly "$process"
-  [[ -z ${syslog:-} ]] || kill -KILL "$syslog"
+  end_syslog
   wait_until no_keeper
   assert_clean srv
 }
-teardown_file() { redis_stop srv; }
 
 keeper() { pgrep -f -- "^($BATS_TEST_TMPDIR/bin/rlock|./rlock --url redis://127.0.0.1:${port:-}) .*--for-pid"; }
 no_keeper() { ! keeper; }
@@ -31,7 +31,8 @@ free() { [[ $(redis srv exists job) == 0 ]]; }
   [[ $(redis srv hgetall job) == "$owner"$'\n1' ]]
   run -0 rlock status job
   [[ $output == *"pid $process"* && $output == *'rlock acquire --for-pid'* && $output == *because* ]]
-  let_pass 7000
+  redis srv pexpire job 4000
+  wait_until renewed_past 4000 job
   [[ $(redis srv hgetall job) == "$owner"$'\n1' ]]
   redis srv pexpire job 600000 # its own end is far away now
   kill "$process"
@@ -47,8 +48,8 @@ free() { [[ $(redis srv exists job) == 0 ]]; }
   wait_until grep -q 'waiting for job' err
   kill "$process"
   status=0
-  wait "$waiter" || status=$?
-  [[ $status == 64 && ! -s out ]]
+  exits "$waiter" 64
+  [[ ! -s out ]]
   grep -q "process $process has ended, so no lock was acquired for it" err
   [[ $(redis srv exists 'rlock:queue:{job}') == 0 ]]
   rlock release job --owner "$owner"
@@ -66,12 +67,6 @@ free() { [[ $(redis srv exists job) == 0 ]]; }
   done
 }
 kill_keeper() { kill -TERM "$(keeper)"; }
-
-@test "kill -9 of the keeper: the lock is free when its lease has run out" {
-  rlock acquire --for-pid "$process" --lease 6s job
-  kill -9 "$(keeper)"
-  run -0 rlock run -w 1m job -- true
-}
 
 @test "the lock is taken away: the keeper ends, and leaves the new holder's lock alone" {
   rlock acquire --for-pid "$process" --lease 6s job
@@ -114,33 +109,12 @@ kill_keeper() { kill -TERM "$(keeper)"; }
   redis_listen_no_more srv
 }
 
-@test "a script whose steps are separate shells" {
-  cat >step1 <<'STEP'
-rlock acquire job --for-pid $PPID >owner
-STEP
-  echo 'test "$(rlock status --names)" = job' >step2
-  echo 'rlock release job --owner "$(cat owner)"' >step3
-  PATH=$PWD/bin:$PATH
-  run -0 bash -c 'for step in 1 2 3; do bash -eu "step$step" || exit; done'
-  free
-}
-
-@test "the runner dies between the steps: the lock is free" {
-  bash -c '"$RLOCK" acquire job --lease 10m --for-pid $$ >owner; touch up; exec sleep 1000' 3>&- &
-  local runner=$!
-  wait_until test -e up
-  not free
-  kill -9 "$runner"
-  wait_until free
-}
-
 refused() {
-  run -64 --separate-stderr rlock acquire "--for-pid=$1" job
-  assert_says "$2"
+  tells 64 "$2" rlock acquire "--for-pid=$1" job
   free
 }
 
-@test "impossible processes: none, ended, not a number" {
+@test "impossible processes: none, ended, not a number, rlock itself, its child, another user's" {
   local dead
   sleep 0 &
   dead=$!
@@ -160,21 +134,16 @@ open("zombie", "w").write(str(pid)); time.sleep(20)' 3>&- &
   for bad in 0 -1 x '' 1.5 99999999999 '1 2'; do
     refused "$bad" for-pid
   done
-}
-
-@test "impossible processes: rlock itself, its child, another user's" {
-  run -64 --separate-stderr bash -c 'exec "$RLOCK" acquire --for-pid $$ job'
-  assert_says 'this rlock itself'
-  run -64 --separate-stderr bash -c 'sleep 5 >/dev/null 2>&1 & exec "$RLOCK" acquire --for-pid $! job'
-  assert_says 'a child of this rlock'
+  # rlock itself, its child, another user's.
+  tells 64 'this rlock itself' bash -c 'exec "$RLOCK" acquire --for-pid $$ job'
+  tells 64 'a child of this rlock' bash -c 'sleep 5 >/dev/null 2>&1 & exec "$RLOCK" acquire --for-pid $! job'
   free
   [[ $(id -u) == 0 ]] || skip 'root becomes another user'
   mkdir place
   chmod 777 place
   cp "$RLOCK" place/rlock
   cd place
-  run -64 --separate-stderr setpriv --reuid=61234 --regid=61234 --clear-groups ./rlock acquire --for-pid "$process" job
-  assert_says 'belongs to another user'
+  tells 64 'belongs to another user' setpriv --reuid=61234 --regid=61234 --clear-groups ./rlock acquire --for-pid "$process" job
 }
 
 @test "busy: 75, and no keeper; the owner id cannot be written: no lock, and no keeper" {
@@ -211,21 +180,6 @@ open("zombie", "w").write(str(pid)); time.sleep(20)' 3>&- &
   ((refused > 0 && fine > 0))
 }
 
-# with_syslog ARG...: rlock, whose keeper writes to the file syslog, with a /dev of its own whose log we read.
-with_syslog() {
-  local own=(unshare -m)
-  "${own[@]}" true 2>/dev/null || own=(unshare -U -r -m)
-  "${own[@]}" true 2>/dev/null || skip 'nobody lets us give a job a /dev of its own'
-  mkdir -p dev
-  touch dev/null dev/urandom
-  python3 "$TESTS_DIR/lib/syslog_server.py" "$PWD/dev/log" "$PWD/syslog" 3>&- &
-  syslog=$!
-  wait_until test -S dev/log
-  "${own[@]}" sh -c 'mount --bind /dev/null dev/null && mount --bind /dev/urandom dev/urandom && mount --rbind dev /dev &&
-    exec "$@"' sh timeout 60 "$RLOCK" "$@"
-}
-syslog_says() { grep -q -- "$1" syslog; }
-
 @test "a lost lock is reported even if the process ends before the next renewal" {
   with_syslog acquire --for-pid "$process" job
   redis srv flushall
@@ -242,31 +196,15 @@ syslog_says() { grep -q -- "$1" syslog; }
   [[ ! -e syslog ]]
 }
 
-@test "an outage beyond the deadline: the keeper renews when the server is back, and ends if the lock is lost" {
-  local began
-  rlock acquire --for-pid "$process" --lease 21s job
-  began=$(now_ms)
-  redis_freeze srv
-  wait_until past 16000 # of a lease of 21 s a command would be asked to end after 15.8
-  redis_thaw srv
-  renewed() { (($(redis srv pttl job) > 6000)); }
-  wait_until renewed
-  redis srv del job 'rlock:holder:{job}' >/dev/null
-  wait_until no_keeper
-}
-
-@test "a log daemon that hangs does not keep the keeper from renewing when the server is back" {
+@test "after an outage beyond the deadline, the keeper renews when the server is back, even if the log daemon hangs" {
   local began
   with_syslog acquire --for-pid "$process" --lease 10s job
-  kill -STOP "$syslog"
-  wait_until in_state "$syslog" T
-  python3 "$TESTS_DIR/lib/syslog_server.py" dev/log fill
+  hang_syslog
   began=$(now_ms)
   redis_freeze srv
   wait_until past 8000
   redis_thaw srv
-  renewed() { (($(redis srv pttl job) > 6000)); }
-  wait_until renewed
+  wait_until renewed_past 6000 job
   kill "$process"
   wait_until no_keeper
   free

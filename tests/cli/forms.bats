@@ -1,4 +1,3 @@
-#!/usr/bin/env bats
 # The forms of options, and where they may be.
 
 load ../lib/common
@@ -10,14 +9,12 @@ load ../lib/docs
   for subcommand in run acquire renew release status force-unlock history doctor config local; do
     # Also those of -h and -V.
     for flag in $(help_of "$subcommand" | sed -nE 's/^  (-.,)?(--[a-z-]+)  .*/\2/p'); do
-      run -64 --separate-stderr rlock "$subcommand" "$flag=" x
-      assert_says "$subcommand: $flag: '' is neither true nor false"
+      tells 64 "$subcommand: $flag: '' is neither true nor false" rlock "$subcommand" "$flag=" x
       count=$((count + 1))
     done
   done
   ((count >= 80))
   for flag in --quiet --verbose --tls-insecure --version --help; do
-    run -64 --separate-stderr rlock "$flag=" status
-    assert_says "$flag: '' is neither true nor false"
+    tells 64 "$flag: '' is neither true nor false" rlock "$flag=" status
   done
 }

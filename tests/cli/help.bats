@@ -1,4 +1,3 @@
-#!/usr/bin/env bats
 # Help, version, and hints for users of other programs.
 
 load ../lib/common

@@ -1,4 +1,3 @@
-#!/usr/bin/env bats
 # A job with --history that dies with its host writes nothing: the next grant does, and rlock history shows it earlier.
 
 load ../lib/common
@@ -190,20 +189,6 @@ keys_left() { redis srv --raw keys 'rlock:hold:*' | grep -E ':(due|entry)$' || t
   wait_until due
   kill "$frontend"
   job_status 143
-}
-
-@test "an empty history says what is recorded, and when" {
-  local none='no holds are recorded here; rlock records those of jobs that run with --history, or RLOCK_HISTORY=true, when they end'
-  run -0 rlock history
-  [[ $output == "$none" ]]
-  job_start --history a -- sleep 600
-  wait_until rlock status --is-held a
-  run -0 rlock history a
-  [[ $output == "$none" ]]
-  kill "$frontend"
-  job_status 143
-  run -0 rlock history a
-  [[ $output == *SIGTERM* ]]
 }
 
 @test "in a quorum, a hold counts as dead if a majority of the servers says so" {

@@ -1,10 +1,9 @@
-#!/usr/bin/env bats
 # rlock run --max-hold, --min-hold, --no-renew and --leftovers.
 
 load ../lib/common
+load ../lib/server
 load ../lib/job
 
-setup_file() { redis_start srv; }
 setup() {
   RLOCK_URL=$(redis_url srv)
   export RLOCK_URL
@@ -18,7 +17,6 @@ teardown() {
   all_gone "$pids"
   assert_clean srv
 }
-teardown_file() { redis_stop srv; }
 
 held() { [[ $(redis srv exists a) == 1 ]]; }
 free() { [[ $(redis srv exists a 'rlock:holder:{a}') == 0 ]]; }
@@ -105,17 +103,6 @@ leave_deaf() {
   [[ $stderr == *'prevents its renewal'* ]]
 }
 
-@test "--no-renew: the server sees no renewal" {
-  local without
-  extensions() { redis srv info commandstats | sed -n 's/^cmdstat_pexpire:calls=\([0-9]*\),.*/\1/p'; }
-  redis srv config resetstat
-  rlock run --no-renew --lease 4s a -- true
-  without=$(extensions)
-  redis srv config resetstat
-  run rlock run --no-renew --lease 4s a -- sleep 1000
-  [[ $(extensions) == "$without" ]]
-}
-
 # --- --leftovers
 
 @test "--leftovers kill: a leftover that ignores TERM is killed after --kill-after, and the lock is held until then" {
@@ -152,15 +139,13 @@ leave_named() {
     done
   done
   # Also for a command that dies because of an error.
-  run -139 --separate-stderr rlock run a -- bash -c "$(leave_named app) kill -SEGV \$\$"
-  assert_says 'ended 1 process that the command left: app (pid '
+  tells 139 'ended 1 process that the command left: app (pid ' rlock run a -- bash -c "$(leave_named app) kill -SEGV \$\$"
   run -0 --separate-stderr rlock run -q a -- bash -c "$(leave_named app)"
   [[ -z $stderr ]]
 }
 
 @test "--leftovers kill: of many that were ended, three are named, with escaped names" {
-  run -0 --separate-stderr rlock run a -- bash -c "$(leave_named app one two three) exit 0"
-  assert_says 'ended 4 processes that the command left: app (pid '
+  tells 0 'ended 4 processes that the command left: app (pid ' rlock run a -- bash -c "$(leave_named app one two three) exit 0"
   all_gone "$pids"
   [[ $stderr == *'), one (pid '*'), two (pid '*') and 1 more; '* ]]
   run -0 --separate-stderr rlock run a -- bash -c "

@@ -1,12 +1,12 @@
-#!/usr/bin/env bats
 # Where messages go and in which form: standard error, systemd's journal, syslog.
 
 load ../lib/common
 load ../lib/server
 load ../lib/job
+load ../lib/syslog
 
 teardown() {
-  [[ -z ${syslog:-} ]] || kill -KILL "$syslog"
+  end_syslog
   if [[ -d disk/lost+found ]]; then
     fsfreeze -u disk 2>/dev/null || true
     wait_until umount disk
@@ -95,58 +95,28 @@ PYTHON
   redis srv del 'rlock:holder:{x}' >/dev/null
 }
 
-# with_dev COMMAND...: with a /dev of its own, which is the folder dev.
-with_dev() {
-  local own=(unshare -m)
-  "${own[@]}" true 2>/dev/null || own=(unshare -U -r -m)
-  "${own[@]}" true 2>/dev/null || skip 'nobody lets us give a job a /dev of its own'
-  mkdir -p dev
-  touch dev/null dev/urandom
-  "${own[@]}" sh -c 'mount --bind /dev/null dev/null && mount --bind /dev/urandom dev/urandom && mount --rbind dev /dev &&
-    exec "$@"' sh timeout 60 "$@"
-}
-# with_syslog ARG...: rlock with a log there, which we read into the file syslog.
-with_syslog() {
-  if [[ ! -e dev/log ]]; then
-    mkdir -p dev
-    python3 "$TESTS_DIR/lib/syslog_server.py" "$PWD/dev/log" "$PWD/syslog" 3>&- &
-    syslog=$!
-    wait_until test -S dev/log
-  fi
-  rm -f syslog
-  with_dev "$RLOCK" "$@" 2>err
-}
-syslog_says() { [[ -e syslog ]] && grep -qE -- "$1" syslog; }
-
 @test "--syslog: messages go to syslog, and errors to standard error as well" {
   local owner status=0
-  with_syslog run --syslog x -- true
+  with_syslog run --syslog x -- true 2>err
   [[ ! -s err && ! -e syslog ]]
   # 14, 12 and 11: facility user, with info, warning and error (syslog(3)).
-  with_syslog run --syslog --lease 4s x -- true
+  with_syslog run --syslog --lease 4s x -- true 2>err
   wait_until syslog_says '^<12>.* rlock\[[0-9]+\]: --lease|^<12>.* rlock\[[0-9]+\]: '
   [[ ! -s err ]]
   owner=$(rlock acquire --lease 1m x)
-  with_syslog run --syslog --log-format json -w 3s x -- true || status=$?
+  with_syslog run --syslog --log-format json -w 3s x -- true 2>err || status=$?
   [[ $status == 75 ]]
   wait_until syslog_says '^<14>.* rlock\[[0-9]+\]: waiting for x: held by'
   wait_until syslog_says '^<11>.* rlock\[[0-9]+\]: x: not acquired'
   [[ $(wc -l <err) == 1 && $(<err) == '{"time":'*'x: not acquired'* ]]
   rlock release --owner "$owner" x
-  RLOCK_SYSLOG=true with_syslog run -v x -- true
+  RLOCK_SYSLOG=true with_syslog run -v x -- true 2>err
   wait_until syslog_says '^<15>.*x: the command runs, pid'
   wait_until syslog_says '^<15>.*x: released'
   [[ ! -s err ]]
   # From the start on.
-  with_syslog run --syslog --lease 0 x -- true || status=$?
+  with_syslog run --syslog --lease 0 x -- true 2>err || status=$?
   [[ $status == 64 && -s err ]]
-}
-
-# hang_syslog: the log daemon of with_syslog takes no more messages.
-hang_syslog() {
-  kill -STOP "$syslog"
-  wait_until in_state "$syslog" T
-  python3 "$TESTS_DIR/lib/syslog_server.py" dev/log fill
 }
 
 @test "--syslog without a syslog daemon loses no error, and does not prevent a job" {
@@ -158,18 +128,18 @@ hang_syslog() {
 
 @test "a log daemon that hangs delays no command, no wait and no end, and is told later how much is missing" {
   local owner status=0
-  with_syslog run --syslog x -- true
+  with_syslog run --syslog x -- true 2>err
   hang_syslog
-  with_syslog run -v --syslog x -- touch ran
+  with_syslog run -v --syslog x -- touch ran 2>err
   [[ -e ran ]]
   owner=$(rlock acquire --lease 1m x)
-  with_syslog run --syslog -w 1s x -- true || status=$?
+  with_syslog run --syslog -w 1s x -- true 2>err || status=$?
   [[ $status == 75 && $(<err) == *'x: not acquired'* ]]
   rlock release --owner "$owner" x
   status=0
-  with_syslog run --syslog --lease 6s x -- sh -c "redis-cli -s '$srv_sock' flushall; exec sleep 1000" || status=$?
+  with_syslog run --syslog --lease 6s x -- sh -c "redis-cli -s '$srv_sock' flushall; exec sleep 1000" 2>err || status=$?
   [[ $status == 74 && $(<err) == *'no longer held'* ]]
-  with_syslog run -v --syslog x -- sh -c "kill -CONT $syslog; until grep full syslog; do :; done" >log
+  with_syslog run -v --syslog x -- sh -c "kill -CONT $syslog; until grep full syslog; do :; done" 2>err >log
   wait_until syslog_says '^<12>.* rlock\[[0-9]+\]: [0-9]+ messages? could not be written here'
   wait_until syslog_says 'x: released'
 }
@@ -214,7 +184,6 @@ own_disk() {
 }
 
 @test "a file system is frozen and thawed: all messages are there, in order, and signals reach the command" {
-  local status=0
   own_disk
   exec 7>disk/err
   fsfreeze -f disk
@@ -227,8 +196,7 @@ own_disk() {
   wait_until test -e ready
   kill -USR1 $!
   wait_until gone $!
-  wait $! || status=$?
-  [[ $status == 5 ]]
+  exits $! 5
   sed -E 's/^rlock: [^ ]*Z //' disk/err >said
   run -0 grep -nE '^(option url|x: granted|x: released)' said
   [[ $output == *'option url'*$'\n'*'x: granted'*$'\n'*'x: released'* ]]
@@ -253,8 +221,6 @@ own_disk() {
   wait_until pgrep -r D -x rlock
   let_pass 300
   fsfreeze -u disk
-  local status=0
-  wait $! || status=$?
-  [[ $status == 127 ]]
+  exits $! 127
   grep -q './none' disk/err
 }

@@ -162,30 +162,6 @@ all_end() {
   job_status 1
 }
 
-@test "a waiter for another key, or for none, gets its turn" {
-  in_background 0
-  waiter --once 1.4
-  waiter --once 1.5
-  waiter
-  touch go
-  all_end
-  [[ $(xargs <ran) == 'ran 2 3' ]]
-}
-
-@test "a waiter that an older rlock gives the lock to asks once more, and gives it back" {
-  owner=$(rlock acquire job --lease 10m)
-  waiter --once 1.4
-  kill -STOP "${waiters[0]}"
-  # An older release does not look at what the waiter wants to run once.
-  rlock release job --owner "$owner"
-  [[ $(redis srv exists job) == 1 ]]
-  remember 1.4 $'0 9999999999999 1700000000000 7\nalice\nci-7\nmigrate'
-  kill -CONT "${waiters[0]}"
-  all_end
-  [[ ! -e ran && $(redis srv exists job) == 0 ]]
-  grep -q 'by alice@ci-7 pid 7 (migrate)' err-1
-}
-
 @test "while another one runs it, -n ends with 75, and -E 0 with 0; after a success, with 0" {
   in_background 0
   run -75 once -n
@@ -214,15 +190,6 @@ all_end() {
   for i in {1..30}; do rlock run --once "$i" job -- true; done
   (($(redis srv hlen 'rlock:once:{job}') < 170))
   [[ $(remembered 30) == 0* ]]
-}
-
-@test "a full server: the success is remembered with the release" {
-  in_background 0
-  redis srv config set maxmemory 1 >/dev/null
-  touch go
-  job_status
-  redis srv config set maxmemory 0 >/dev/null
-  [[ $status == 0 && -z $stderr && $(remembered 1.4) == 0* ]]
 }
 
 @test "without the right to remember a success, nothing is run; another job needs no such right" {
@@ -282,31 +249,12 @@ all_end() {
   runs 1
 }
 
-@test "with --min-hold, the success counts at once, although the lock is kept; waiters are told, wherever they stand" {
-  in_background 0 --min-hold 10m
-  waiter --once 1.4
-  waiter
-  waiter --once 1.4
-  touch go
-  wait "$frontend" "${waiters[0]}" "${waiters[2]}"
-  grep -q 'not run: 1.4 has already succeeded' err-3
-  run -0 once -n
-  runs 1
-  rlock force-unlock --yes --now job
-  wait "${waiters[1]}"
-}
-
 @test "string locks, and the writer of a read-write lock, remember it as well" {
-  once --protocol set
-  once --protocol set
-  runs 1
-  redis srv del 'rlock:once:{job}'
-  once -x
-  once -x
-  runs 2
-  once --history
-  redis srv del 'rlock:once:{job}'
-  once --history --protocol set
+  for kind in '--protocol set' -x '--history --protocol set'; do
+    once $kind
+    once $kind
+    redis srv del 'rlock:once:{job}'
+  done
   runs 3
 }
 
@@ -332,26 +280,6 @@ all_end() {
   rlock release job --forget 'per day'
   daily
   runs 3
-}
-
-@test "the record of an earlier period does not count, and that of a later one does, which a job never sets back" {
-  local day=86400000 start
-  start=$(($(date +%s) / 86400 * day))
-  daily
-  remember 'per day' "$((start - day)) 9999999999999 1700000000000 7"
-  daily
-  runs 2
-  remember 'per day' "$((start + 2 * day)) 9999999999999 1700000000000 7"
-  daily
-  runs 2
-  # A job that ran across the end of its period. Meanwhile, another one has succeeded for a later day.
-  redis srv del 'rlock:once:{job}'
-  job_start --once-per day job -- bash -c 'touch begun; until [[ -e go ]]; do sleep 0.02; done'
-  wait_until test -e begun
-  remember 'per day' "$((start + day)) 9999999999999 1700000000000 7"
-  touch go
-  job_status 0
-  [[ $(remembered 'per day' | head -n 1) == "$((start + day)) "* ]]
 }
 
 @test "a zone that this host does not know is an error, not UTC" {
@@ -381,35 +309,7 @@ all_end() {
   runs 2
 }
 
-# What users of schedulers and of other locks have asked for, as they wrote it.
-
-@test "ShedLock: after a crash of the pod, another one runs the task, and it is known whether the last run succeeded" {
-  job_start --lease 2s --once-per day job -- bash -c 'echo ran >>ran; exec sleep 600'
-  job_parts
-  wait_until test -e ran
-  kill_guards
-  run -1 rlock status --succeeded-within 1d job
-  daily # waits for the end of the lease
-  runs 2
-  run -0 rlock status --succeeded-within 1d job
-  [[ $output == 'job: succeeded '* ]]
-}
-
-@test "gocron, ofelia: a quick job on instances whose tickers do not agree runs once a minute" {
-  redis_start_with_clock own
-  RLOCK_URL=$(redis_url own)
-  local next_minute=$(((60 - $(date +%s) % 60) * 1000)) minute second
-  for minute in 0 1 2; do
-    for second in 10 25 45; do
-      clock_step $((next_minute + (minute * 60 + second) * 1000))
-      leaves --once-per 1m job
-    done
-  done
-  runs 3
-  redis_stop own
-}
-
-@test "dagu: a run that ends in the next hour does not make that one skip its own" {
+@test "a run that ends in the next hour does not make that one skip its own" {
   redis_start_with_clock own
   RLOCK_URL=$(redis_url own)
   # Three seconds before a full hour, and soon after it.

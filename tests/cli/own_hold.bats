@@ -1,4 +1,3 @@
-#!/usr/bin/env bats
 # A job that would wait for a hold of its own: for a job that it runs under, or for what its shell has acquired.
 
 load ../lib/common
@@ -13,7 +12,6 @@ teardown() {
 # Like sudo, which removes the variables of rlock. The server is known otherwise, as by a configuration file.
 clean() { env -i PATH="$PATH" RLOCK_URL="$RLOCK_URL" "$@"; }
 export -f clean
-waits() { [[ $(redis srv zcard "rlock:queue:{$1}") == 1 ]]; }
 
 @test "below a job that has the lock, without RLOCK_HELD: it ends with 75, and says what to pass on" {
   for form in 'clean "$RLOCK"' 'bash -c '\''"$@"; exit'\'' - env -u RLOCK_HELD "$RLOCK"'; do
@@ -39,14 +37,14 @@ waits() { [[ $(redis srv zcard "rlock:queue:{$1}") == 1 ]]; }
   "$RLOCK" run --leftovers ignore deploy -- bash -c 'clean "$RLOCK" run deploy -- touch ran 2>err & read -r <go' 3>&- &
   job=$!
   mkfifo go
-  wait_until waits deploy
+  wait_until queued deploy 1
   echo >go
   wait_until test -e ran
   rlock run other -- bash -c 'clean "$RLOCK" run deploy -- true'
   owner=$(rlock acquire --slots 2 --lease 10m pool)
   "$RLOCK" run --slots 2 pool -- bash -c 'clean "$RLOCK" run --slots 2 pool -- touch ran-pool' 3>&- &
   job=$!
-  wait_until waits pool
+  wait_until queued pool 1
   rlock release --owner "$owner" pool
   wait "$job"
   [[ -e ran-pool ]]
@@ -80,7 +78,7 @@ waits() { [[ $(redis srv zcard "rlock:queue:{$1}") == 1 ]]; }
   owner=$(rlock acquire --lease 10m deploy)
   "$RLOCK" run deploy -- touch ran 3>&- &
   job=$!
-  wait_until waits deploy
+  wait_until queued deploy 1
   rlock release --owner "$owner" deploy
   wait "$job"
   rlock release other

@@ -1,4 +1,3 @@
-#!/usr/bin/env bats
 # rlock run --owner: a lock that one job acquires and others run under, as in plan, approve and apply.
 
 load ../lib/common

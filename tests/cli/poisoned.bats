@@ -69,27 +69,3 @@ forced() {
     run -0 rlock run -n job -- true
   done
 }
-
-# A thousand waiters that died at once: none of them delays anybody.
-@test "a free lock behind a thousand dead waiters is granted at once, and a release finds the living ones" {
-  dead() {
-    redis srv eval "
-      for i = 1, 1000 do
-        redis.call('zadd', KEYS[1], i, 'dead-' .. i)
-      end
-      redis.call('pexpire', KEYS[1], 600000)" 1 'rlock:queue:{job}'
-  }
-  dead
-  run -0 rlock run -n job -- true
-  [[ $(redis srv exists 'rlock:queue:{job}') == 0 ]]
-  owner=$(rlock acquire job --lease 1m)
-  rlock run -q job -- true 3>&- &
-  waiter=$!
-  waits() { [[ $(redis srv zcard 'rlock:queue:{job}') == 1 ]]; }
-  wait_until waits
-  dead
-  rlock release job --owner "$owner"
-  # It would look by itself later.
-  WAIT_SECONDS=8 wait_until gone "$waiter"
-  wait "$waiter"
-}

@@ -1,4 +1,3 @@
-#!/usr/bin/env bats
 # Pools: which slots and resources a command has, several at once, and who waits for whom.
 
 load ../lib/common
@@ -10,19 +9,18 @@ started() { [[ -s has-$1 ]]; }
 has() { wait_until started "$1" && [[ $(<"has-$1") == "$2" ]]; }
 # gets ID SLOTS|RESOURCES OPTION...: a job that has these. waits NUMBER ID OPTION...: it is the NUMBER-th in the queue.
 gets() { job "$1" "${@:3}" && has "$1" "$2"; }
-waits() { job "${@:2}" && wait_until waiting "$1"; }
+waits() { job "${@:2}" && wait_until queued x "$1"; }
 end() { touch "end-$1" && ends "$1" 0; }
-waiting() { [[ $(redis srv zcard 'rlock:queue:{x}') == "$1" ]]; }
 
-@test "--slots: the command finds the lowest free number, and keeps it" {
+@test "the command finds which numbers it has, the lowest free ones, and with --from which resources, in the order of the list" {
   gets a '0|' --slots 3
   gets b '1|' --slots 3
   end a
   gets c '0|' --slots 3
   has b '1|'
-}
-
-@test "--from: the command finds which resource it has; --take: which ones, in the order of the list" {
+  end b
+  end c
+  rm has-a end-a
   gets a '0|gpu0' --from gpu0,gpu1,gpu2
   prints '1 2|gpu1 gpu2' rlock run --from gpu0,gpu1,gpu2 --take 2 x -- sh -c 'echo "$RLOCK_SLOT|$RLOCK_RESOURCE"'
   run -75 rlock run -n --from gpu0,gpu1,gpu2 --take 3 x -- true
@@ -52,12 +50,6 @@ waiting() { [[ $(redis srv zcard 'rlock:queue:{x}') == "$1" ]]; }
   has small '0|'
 }
 
-@test "all slots are lost together" {
-  gets a '0 1 2|' --slots 3 --take 3 --lease 6s
-  redis srv zremrangebyrank '{x}:timeout' 1 1
-  ends a 74
-}
-
 @test "a job that has lost one of its slots gives back the others when its command has ended" {
   gets a '0 1 2|' --slots 3 --take 3 --lease 6s
   lose_one() {
@@ -72,21 +64,12 @@ waiting() { [[ $(redis srv zcard 'rlock:queue:{x}') == "$1" ]]; }
   sleep 600 3>&- &
   jobs+=("$!")
   rlock acquire --slots 3 --take 3 --for-pid $! --lease 6s x
+  run -75 rlock run -n --slots 3 x -- true
   redis srv pexpire '{x}:timeout' 600000
   lose_one
   given_back() { [[ $(redis srv zcard '{x}:timeout') == 0 ]]; }
   wait_until given_back
   kill "${jobs[-1]}"
-}
-
-@test "acquire --for-pid keeps all slots" {
-  sleep 600 3>&- &
-  local pid=$!
-  jobs+=("$pid")
-  rlock acquire --slots 2 --take 2 --for-pid "$pid" --lease 6s x
-  run -75 rlock run -n --slots 2 x -- true
-  kill "$pid"
-  prints '0 1' rlock run -w 1m --slots 2 --take 2 x -- sh -c 'echo $RLOCK_SLOT'
 }
 
 @test "status says who has which slots; --json, --prometheus, --status-fd and the history know them, too" {
@@ -156,4 +139,3 @@ PYTHON
   ends d 76
   [[ $(<err-d) == *'its resources are x,y, which'* ]]
 }
-

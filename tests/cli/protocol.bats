@@ -1,4 +1,3 @@
-#!/usr/bin/env bats
 # --protocol set: one lock for rlock and for programs that use SET key value NX PX.
 
 load ../lib/common
@@ -19,20 +18,7 @@ let_go() {
   [[ $(redis srv eval "if redis.call('get', KEYS[1]) == ARGV[1] then return redis.call('del', KEYS[1]) else return 0 end" \
     1 k 1f0a-random) == 1 ]]
 }
-waiting() { [[ $(redis srv zcard 'rlock:queue:{k}') == "$1" ]]; }
-# wait_in_line ID [OPTION ...]: a job that writes its id to the log when its turn has come; returns when it waits.
-wait_in_line() {
-  local id=$1 before
-  before=$(redis srv zcard 'rlock:queue:{k}')
-  "$RLOCK" run --protocol set "${@:2}" k -- sh -c "echo $id >>log" 2>"err-$id" 3>&- &
-  waiters+=($!)
-  wait_until waiting $((before + 1))
-}
-all_done() {
-  local waiter
-  for waiter in "${waiters[@]}"; do wait "$waiter" || return; done
-  waiters=()
-}
+wait_in_line() { join_line k "$1" --protocol set "${@:2}"; }
 calls() { redis srv info commandstats | sed -n "s/^cmdstat_$1:calls=\([0-9]*\),.*/\1/p" | grep . || echo 0; }
 
 @test "a waiter notices by itself that the string is deleted, or ends, also if its TTL was shortened; status shows who waits" {
@@ -57,98 +43,6 @@ calls() { redis srv info commandstats | sed -n "s/^cmdstat_$1:calls=\([0-9]*\),.
   let_go
   all_done
   [[ $(xargs <log) == 'a b c d' && $(redis srv exists 'rlock:queue:{k}' 'rlock:waiters:{k}') == 0 ]]
-}
-
-# asked_at FILE: the time in milliseconds of each PTTL that a client has sent.
-asked_at() { sed -nE 's/^([0-9]+)\.([0-9]{3})[0-9]* \[0 [^l][^]]*\] "PTTL".*/\1\2/p' "$1"; }
-
-@test "the first waiter asks less and less often, at least every 200 ms; the others do not ask" {
-  foreign
-  redis-cli -s "$srv_sock" monitor >monitor 3>&- &
-  watcher=$!
-  wait_until grep -q OK monitor
-  wait_in_line a
-  wait_in_line b
-  wait_in_line c
-  enough() { (($(asked_at monitor | wc -l) > 14)); }
-  wait_until enough
-  kill "$watcher"
-  wait_until gone "$watcher"
-  (($(redis srv client list | grep -c cmd=pttl) <= 1))
-  # Before the seventh request of a client there are pauses of 5 to 160 ms.
-  mapfile -t asked < <(asked_at monitor)
-  for i in 7 8 9 10 11; do
-    ((asked[i + 1] - asked[i] >= 195)) || {
-      printf '%s\n' "${asked[@]}"
-      return 1
-    }
-  done
-  let_go
-  all_done
-  [[ $(xargs <log) == 'a b c' ]]
-}
-
-@test "first come, first served among rlock's waiters, with priorities" {
-  foreign
-  for id in a b c; do wait_in_line $id; done
-  wait_in_line d --priority 5
-  let_go
-  all_done
-  [[ $(xargs <log) == 'd a b c' ]]
-}
-
-@test "a program that asks often gets its turn between rlock's jobs" {
-  owner=$(rlock acquire --protocol set k --lease 10m)
-  for n in 1 2 3 4 5 6; do wait_in_line $n; done
-  # It asks about every 20 ms, and records how many were served.
-  poller() {
-    until [[ $(redis srv set k 1f0a-random nx px 600000) == OK ]]; do sleep 0.01; done
-    wc -l <log >turn
-    let_go
-  }
-  : >log
-  poller 3>&- &
-  waiters+=($!)
-  rlock release k --owner "$owner"
-  all_done
-  (($(cat turn) < 6))
-  [[ $(xargs <log) == '1 2 3 4 5 6' ]]
-}
-
-@test "a killed job leaves the string until its lease ends, but no longer" {
-  job_start --protocol set --lease 5s k -- sleep 60
-  job_parts
-  kill_guards
-  (($(redis srv pttl k) > 0))
-  run -0 --separate-stderr run_set -w 1m k -- redis-cli -s "$srv_sock" type k
-  [[ $output == string ]]
-}
-
-@test "a keeper renews it and releases it" {
-  sleep 600 3>&- &
-  local pid=$!
-  waiters+=($pid)
-  owner=$(rlock acquire --protocol set k --lease 5s --for-pid $pid)
-  renewed() { [[ $(calls pexpire) -gt $before ]]; }
-  before=$(calls pexpire)
-  wait_until renewed
-  [[ $(redis srv get k) == "$owner" ]]
-  kill $pid
-  released() { [[ $(redis srv exists k) == 0 ]]; }
-  wait_until released
-}
-
-@test "a string that loses its TTL during an unlimited wait: 76, and the place in the queue is free" {
-  local pid status=0
-  foreign 3000
-  wait_in_line a
-  pid=${waiters[0]}
-  redis srv persist k
-  wait_until gone "$pid"
-  wait "$pid" || status=$?
-  waiters=()
-  [[ $status == 76 && ! -e log ]]
-  waiting 0
 }
 
 @test "a value of a megabyte with control characters is neither shown nor sent whole" {
@@ -213,4 +107,3 @@ symfony_takes() {
     rm log
   done
 }
-

@@ -19,20 +19,7 @@ served() {
   all_done
   order "$1"
 }
-# wait_in_line ID [OPTION ...]: a job that writes its id to the log when its turn has come; returns when it waits.
-wait_in_line() {
-  local id=$1 before
-  before=$(redis srv zcard 'rlock:queue:{x}')
-  "$RLOCK" run "${@:2}" x -- sh -c "echo $id >>log" 2>"err-$id" 3>&- &
-  waiters+=($!)
-  eval "waiter_$id=\$!"
-  wait_until waiting $((before + 1))
-}
-all_done() {
-  local waiter
-  for waiter in "${waiters[@]}"; do wait "$waiter" || return; done
-  waiters=()
-}
+wait_in_line() { join_line x "$@"; }
 order() { [[ $(xargs <log) == "$1" ]]; }
 
 # three_wait: a, b and c. heard_again: each of them is in the queue and listens.
@@ -42,10 +29,10 @@ three_wait() {
 }
 heard_again() {
   local waiter
-  for waiter in $(redis "${1:-srv}" zrange 'rlock:queue:{x}' 0 -1); do
-    [[ $(listeners_on "${1:-srv}" "rlock:grant:{x}:$waiter") == 1 ]] || return
+  for waiter in $(redis srv zrange 'rlock:queue:{x}' 0 -1); do
+    [[ $(listeners_on srv "rlock:grant:{x}:$waiter") == 1 ]] || return
   done
-  [[ $(redis "${1:-srv}" zcard 'rlock:queue:{x}') == 3 ]]
+  waiting 3
 }
 
 @test "first come, first served; a log gets one line, with the place, instead of one for each change" {
@@ -70,19 +57,8 @@ heard_again() {
   served 'a b c'
 }
 
-@test "nobody overtakes a waiter, not even with -n" {
-  hold
-  wait_in_line a
-  kill -STOP "$waiter_a" # it does not take what it is given yet
-  let_go
-  run -75 rlock run -n x -- true
-  kill -CONT "$waiter_a"
-  all_done
-  order a
-}
-
 @test "a hand-off takes two commands, plus one of the next waiter, regardless of how many wait" {
-  for count in 3 30; do
+  for count in 3 12; do
     hold
     : >log
     for ((id = 1; id <= count; id++)); do
@@ -158,43 +134,20 @@ heard_again() {
   (($(<token) <= after + left + 4000000)) # found out by looking then, not by a look each few seconds
 }
 
-@test "seven waiters are killed just before the holder's lease ends: the eighth has the lock some seconds later" {
-  rlock acquire x --lease 20s
-  for waiter in 1 2 3 4 5 6 7; do
-    "$RLOCK" run -q x -- touch ran 3>&- &
-    waiters+=($!)
-  done
-  wait_until waiting 7
+@test "seven waiters are killed before the holder's lease ends: the eighth has the lock some seconds later" {
+  rlock acquire x --lease 10s
+  for waiter in {1..7}; do wait_in_line "$waiter"; done
   "$RLOCK" run x -- sh -c 'echo "$RLOCK_TOKEN" >token' 2>/dev/null 3>&- &
-  waiters+=($!)
   wait_until waiting 8
-  kill -KILL "${waiters[@]:0:7}"
-  waiters=("${waiters[7]}")
+  kill -KILL "${waiters[@]}"
+  waiters=($!)
   before=$(server_us srv)
   left=$(redis srv pttl x)
   all_done
   local later=$((($(<token) - before) / 1000 - left))
   echo "# granted $later ms after the end of the lease" >&3
   # Each dead waiter costs at most a second. If each were given the lock for five seconds, it would be 35 s.
-  ((later >= 0 && later <= 20000)) && [[ ! -e ran ]]
-}
-
-@test "the server is killed and restarted: the order stays" {
-  redis_start aof --appendonly yes --appendfsync always
-  RLOCK_URL=$(redis_url aof)
-  hold
-  aof_waiting() { [[ $(redis aof zcard 'rlock:queue:{x}') == "$1" ]]; }
-  for id in a b c; do
-    "$RLOCK" run x -- sh -c "echo $id >>log" 2>"err-$id" 3>&- &
-    waiters+=($!)
-    wait_until aof_waiting $((${#waiters[@]}))
-  done
-  redis_kill9 aof
-  let_pass 700 # they have noticed
-  redis_start aof --appendonly yes --appendfsync always
-  wait_until heard_again aof
-  served 'a b c'
-  redis_stop aof
+  ((later >= 0 && later <= 20000)) && [[ ! -e log ]]
 }
 
 @test "--min-hold: the first waiter gets the lock afterwards" {
@@ -213,8 +166,7 @@ heard_again() {
   waiting 0
   wait_in_line a
   kill "$waiter_a"
-  wait "$waiter_a" || status=$?
-  [[ $status == 143 ]]
+  exits "$waiter_a" 143
   waiting 0
   [[ $(redis srv exists 'rlock:waiters:{x}') == 0 ]]
   waiters=()
@@ -226,8 +178,6 @@ heard_again() {
   tells 75 '0 are already waiting' rlock run --max-queue 0 x -- true
   wait_in_line a --max-queue 1
   tells 75 '1 are already waiting, which is the limit of --max-queue' rlock run --max-queue 1 x -- true
-  run -0 --separate-stderr rlock run --max-queue 1 -E 0 x -- false
-  [[ -z $(grep 'not acquired' <<<"$stderr") ]]
   let_go
   all_done
   run -0 rlock run --max-queue 0 x -- true
@@ -293,11 +243,6 @@ channels() { [[ $(redis srv client list | grep " name=rlock" | grep -o " s*sub=[
   [[ $output == *"waiting   1. $(id -un)@"*'(sh): release 1'*' 2. '* ]]
   run -0 rlock status
   [[ ${lines[0]} == *WAITING* && ${lines[1]} =~ \ 2\  ]]
-  rlock status --json x | python3 -c 'import json, sys
-[lock] = json.load(sys.stdin)
-assert lock["waiting"] == 2 and [w["reason"] for w in lock["queue"]] == ["release 1", ""], lock
-assert all(w["pid"] > 0 and w["waiting_for_ms"] >= 0 for w in lock["queue"]), lock'
   let_go
   all_done
 }
-

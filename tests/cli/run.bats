@@ -1,4 +1,3 @@
-#!/usr/bin/env bats
 # rlock run: what the command gets, waiting, nesting, and what is visible on the server.
 
 load ../lib/common

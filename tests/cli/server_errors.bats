@@ -1,9 +1,9 @@
-#!/usr/bin/env bats
 # The errors of servers, what rlock says, and what it tells the user to do: the same with each subcommand. Each error
 # except LOADING comes from a real server in that state.
 
 load ../lib/common
 load ../lib/tls
+load ../lib/odd
 
 setup() {
   not_over tls sentinel cluster acl 'each server is in a state of its own'
@@ -52,13 +52,6 @@ change=(run acquire)
   options=(--url "$url")
   says 77 'the server requires a password: ' 'no password was given: give one by --password-file, --password-command, --ask-password or RLOCK_PASSWORD' "${all[@]}"
   RLOCK_HELD=1 says 77 'the server requires a password: ' 'no password was given: this runs under `rlock run`' status doctor
-}
-
-@test "no password, but a word alone before the @: how to write a password" {
-  start --requirepass s3cret
-  options=(--url "unix://s3cret@$srv_sock")
-  says 77 'the server requires a password: ' 'a single word before the @ is taken for a user; if it is the password, write redis://:PASSWORD@host' "${all[@]}"
-  [[ $stderr$output != *s3cret* ]]
 }
 
 @test "a wrong password: which source it came from, but never the password" {
@@ -133,13 +126,11 @@ change=(run acquire)
 }
 
 @test "a server that is loading its data: doctor says nothing about rights or configuration" {
-  python3 "$TESTS_DIR/lib/odd_server.py" loading >port 2>/dev/null </dev/null 3>&- &
-  local odd_pid=$!
-  wait_until test -s port
-  options=(--url "redis://127.0.0.1:$(<port)")
+  odd loading
+  options=(--url "$url")
   says 69 LOADING 'it has just started, and is loading its data: try again soon, or let run and acquire wait for it (--wait)' "${all[@]}"
   [[ -z $output ]]
-  kill "$odd_pid"
+  end_odd
 }
 
 @test "a server that cannot write to its disk" {
@@ -177,9 +168,7 @@ change=(run acquire)
   options=(--url "redis://127.0.0.1:$port")
   says 69 "redis://127.0.0.1:$port: connect: Connection refused" 'no server listens there: start it, or correct the address' "${all[@]}"
   # Without any named address, in a network where nobody listens.
-  local namespace=(unshare -n)
-  "${namespace[@]}" true 2>/dev/null || namespace=(unshare -r -n)
-  "${namespace[@]}" ip link set lo up 2>/dev/null || skip 'NETWORK NAMESPACES ARE NOT ALLOWED HERE: the default address is not tested'
+  own_namespace -n 'NETWORK NAMESPACES ARE NOT ALLOWED HERE: the default address is not tested' ip link set lo up
   rlock() { timeout --preserve-status -k 1 120 "${namespace[@]}" sh -c 'ip link set lo up && exec "$@"' sh "$RLOCK" "$@"; }
   options=()
   says 69 'redis://127.0.0.1:6379: connect: Connection refused' 'give the address of Redis with --url or RLOCK_URL, or try --url local:' "${all[@]}"

@@ -1,4 +1,3 @@
-#!/usr/bin/env bats
 # Several names in one run or acquire: all of them or none.
 
 load ../lib/common
@@ -6,7 +5,6 @@ load ../lib/jobs
 
 held() { rlock status --is-held "$@"; }
 free() { [[ $(redis srv exists "$1") == 0 ]]; }
-waiting_for() { [[ $(redis srv zcard "rlock:queue:{$1}") == 1 ]]; }
 # job OPTION...: a job in the background, until the file end exists. runs: it has its locks.
 job() {
   "$RLOCK" run --status-fd 5 "$@" -- sh -c 'echo >started; until [ -e end ]; do sleep 0.02; done' 2>err 5>lines 3>&- &
@@ -16,7 +14,7 @@ job() {
 runs() { job "$@" && wait_until test -e started; }
 # stuck_for_b: somebody else has b. job_waits OPTION...: a job that has a, and waits for b. let_go: it gets b, and runs.
 stuck_for_b() { owner=$(rlock acquire b --lease 10m); }
-job_waits() { job "$@" a b && wait_until waiting_for b; }
+job_waits() { job "$@" a b && wait_until queued b 1; }
 let_go() { rlock release b --owner "$owner" && wait_until test -e started; }
 ends() {
   local status=0
@@ -51,10 +49,10 @@ events() { sed -n 's/.*"event":"\(lost\|released\)".*"name":"\(.\)".*/\1 \2/p' l
   began=$(now_ms)
   "$RLOCK" run -w 10s a b -- touch ran 2>err 3>&- &
   jobs+=($!)
-  wait_until waiting_for a
+  wait_until queued a 1
   wait_until past 7500
   rlock release a --owner "$other"
-  wait_until waiting_for b
+  wait_until queued b 1
   wait_until gone "${jobs[0]}"
   past 9900
   not past 16000 # 17.5 s if the limit started again

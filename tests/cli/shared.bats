@@ -1,4 +1,3 @@
-#!/usr/bin/env bats
 # run and acquire with -s, -x and --slots: who runs at the same time, renewal, loss, force, status, nesting.
 
 load ../lib/common
@@ -9,11 +8,10 @@ job() { job_on_x "$1" 'echo $$ >started-'"$1" "${@:2}"; }
 started() { [[ -s started-$1 ]]; }
 # runs ID OPTION...: the same, and it has the lock. waits NUMBER ID OPTION...: it is the NUMBER-th in the queue.
 runs() { job "$@" && wait_until started "$1"; }
-waits() { job "${@:2}" && wait_until waiting "$1"; }
+waits() { job "${@:2}" && wait_until queued x "$1"; }
 # end ID [STATUS]: it ends. end_for ID OTHER: and the other one gets the lock.
 end() { touch "end-$1" && ends "$1" "${2:-0}"; }
 end_for() { touch "end-$1" && wait_until started "$2"; }
-waiting() { [[ $(redis srv zcard 'rlock:queue:{x}') == "$1" ]]; }
 number_of_holders() { rlock status --json x | sed -n 's/.*"number_of_holders": \([0-9]*\).*/\1/p'; }
 
 @test "readers run at the same time, and a writer waits for all of them" {
@@ -28,26 +26,16 @@ number_of_holders() { rlock status --json x | sed -n 's/.*"number_of_holders": \
   tells 75 'not acquired: held by ' rlock run -n -s x -- true
 }
 
-@test "readers do not overtake a waiting writer, and start together after it" {
-  runs a -s
-  waits 1 w -x
-  job b -s
-  waits 3 c -s
-  run -75 rlock run -n -s x -- true
-  end_for a w
-  not started b
-  end_for w b
-  wait_until started c
-}
-
 @test "a reader, a writer and a slot are kept far longer than their lease" {
+  local name=0
   for option in -s -x '--slots 2'; do
-    rm -f started-a end-a
-    runs a --lease 6s $option
-    let_pass 7000
-    rlock status --is-held x
-    end a
+    name=$((name + 1))
+    "$RLOCK" run --lease 6s $option "x$name" -- sh -c 'until [ -e end ]; do sleep 0.05; done' 3>&- &
+    jobs+=($!)
+    wait_until rlock status --is-held "x$name"
   done
+  let_pass 7000
+  rlock status --is-held x1 x2 x3
 }
 
 @test "a loss is noticed, and the command stopped, of a slot, too; force-unlock asks all holders to stop" {
@@ -98,26 +86,6 @@ number_of_holders() { rlock status --json x | sed -n 's/.*"number_of_holders": \
   end_for a d
 }
 
-@test "a writer that was killed while it waited does not delay readers" {
-  runs a -s
-  "$RLOCK" run -x x -- true 2>/dev/null 3>&- &
-  jobs+=($!)
-  wait_until waiting 1
-  waiter=$(redis srv zrange 'rlock:queue:{x}' 0 0)
-  kill -KILL "${jobs[-1]}"
-  nobody_listens() { [[ $(listeners_on srv "rlock:grant:{x}:$waiter") == 0 ]]; }
-  wait_until nobody_listens
-  run -0 rlock run -n -s x -- true
-}
-
-@test "--resize to more slots lets more jobs run" {
-  runs a --slots 1
-  run -76 --separate-stderr rlock run --slots 2 x -- true
-  [[ $stderr == *'it has 1 slots, not 2; --resize changes that' ]]
-  run -0 rlock run -n --slots 2 --resize x -- true
-  runs b --slots 2
-}
-
 @test "a waiter is not asked again how many slots there are" {
   runs a --slots 1
   waits 1 b --slots 1
@@ -158,25 +126,13 @@ assert x["slots"] == 3 and x["holders"][0]["owner"].endswith(":%d" % x["holders"
 
 @test "a keeper renews each kind" {
   sleep 60 3>&- &
-  local process=$!
-  for option in -s -x '--slots 2'; do
-    owner=$(rlock acquire --lease 6s --for-pid $process $option x)
-    let_pass 7000
-    rlock status --is-held x
-    rlock release --owner "$owner" x
-  done
+  local process=$! name=0
+  for option in -s -x '--slots 2' '--protocol set'; do rlock acquire --lease 6s --for-pid $process $option "x$((++name))"; done
+  let_pass 7000
+  rlock status --is-held x1 x2 x3 x4
   kill "$process"
-}
-
-@test "--min-hold keeps a slot and a reader's hold" {
-  rlock run --slots 1 --min-hold 8s x -- true
-  tells 75 'has ended' rlock run -n --slots 1 x -- true
-  free_again() { rlock run -n --slots 1 x -- true; }
-  wait_until free_again
-  rlock run -s --min-hold 8s x -- true
-  run -75 rlock run -n -x x -- true
-  free_again() { rlock run -n -x x -- true; }
-  wait_until free_again
+  wait_until not rlock status --is-held x1
+  wait_until is_clean srv
 }
 
 @test "--supersede: a reader does not ask other readers, and for a slot one holder that can be asked is asked" {

@@ -1,4 +1,3 @@
-#!/usr/bin/env bats
 # rlock status: one in full, several as a table, all that rlock has taken, and JSON.
 
 load ../lib/common
@@ -115,10 +114,6 @@ EOF
   run -0 --separate-stderr rlock status --json
   [[ $stderr =~ ' locks are left out, '.*': '[0-9]+' of ci:*' ]]
   python3 -c 'import json, sys; names = {one["name"] for one in json.load(sys.stdin)}; assert "web:1" in names and 4000 < len(names) < 16001, len(names)' <<<"$output"
-  "$RLOCK" status --json --watch >/dev/null 2>err 3>&- &
-  local watcher=$!
-  wait_until grep -q ' locks are left out, ' err
-  kill "$watcher"
   run -0 --separate-stderr rlock status --prometheus
   [[ $output == *'rlock_held{name="web:1"} 1'* && $output =~ 'rlock_left_out{prefix="ci:"} '[1-9] && -n $stderr ]]
   rlock status --html >page.html
@@ -161,8 +156,7 @@ PYTHON
   redis srv del 'rlock:history:{b}' 'rlock:totals:{b}' >/dev/null
   free c
   tells 64 '--watch and --html cannot be used together' rlock status --html --watch
-  run -64 --separate-stderr rlock status --html --json
-  [[ $stderr == *'cannot be used together'* ]]
+  tells 64 'cannot be used together' rlock status --html --json
 }
 
 @test "a page has locks that are only waited for, or that jobs did not get" {
@@ -219,4 +213,3 @@ PYTHON
   redis_listen_no_more srv
   redis srv del 'rlock:history:{a}' 'rlock:totals:{a}' >/dev/null
 }
-

@@ -1,4 +1,3 @@
-#!/usr/bin/env bats
 # Runs the tables of cases beside this file, each as one test. What their lines mean is in lib/table.bash.
 
 load ../lib/common

@@ -1,21 +1,18 @@
 # A user at a terminal, with a shell that has job control, or without one: the same as without rlock.
 
 load ../lib/common
+load ../lib/server
 
-setup_file() { redis_start srv; }
 setup() {
   export RLOCK_URL SOCKET=$srv_sock FOLDER=$BATS_TEST_TMPDIR
   RLOCK_URL=$(redis_url srv)
   redis srv flushall >/dev/null
 }
-teardown() { assert_clean srv; }
-teardown_file() { redis_stop srv; }
 
 at_terminal() { timeout -k 1 45 /usr/bin/python3 "$TESTS_DIR/lib/session.py" "$1"; }
 
 @test "Ctrl-C ends the command and rlock, and the shell sees 130" { at_terminal ctrl_c; }
 @test "each Ctrl-C reaches the command once" { at_terminal ctrl_c_once; }
-can_trace() { strace -qq -o /dev/null true 2>/dev/null || skip 'PROCESSES CANNOT BE TRACED HERE: strace(1) is missing or not allowed'; }
 @test "Ctrl-C between the grant and the start: the command is not started" { can_trace && at_terminal ctrl_c_before_the_command; }
 @test "the same with guards that are slow to answer" { can_trace && at_terminal ctrl_c_before_the_command_slowly; }
 @test "Ctrl-C between the grant and the guards: it reaches the command" { can_trace && at_terminal ctrl_c_before_the_guards; }

@@ -1,4 +1,3 @@
-#!/usr/bin/env bats
 # The messages of a waiter, and when they are shown.
 
 load ../lib/common
@@ -16,15 +15,13 @@ teardown() {
   redis_stop srv
 }
 
-in_line() { [[ $(redis srv zcard 'rlock:queue:{x}') == "$1" ]]; }
-
 # wait_for_x ID NUMBER OPTION...: a waiter for x, the NUMBER-th in the queue; its messages go to err-ID.
 wait_for_x() {
   local id=$1 number=$2
   shift 2
   "$RLOCK" run "$@" --status-fd 5 x -- true >/dev/null 2>"err-$id" 5>"events-$id" 3>&- &
   waiter=$!
-  wait_until in_line "$number"
+  wait_until queued x "$number"
 }
 
 # waited ID: how long it waited, in milliseconds, by its own record.
@@ -93,7 +90,7 @@ waited() { sed -n 's/.*"event":"acquired".*"waited_ms":\([0-9]*\).*/\1/p' "event
   owner=$(rlock acquire x --lease 1h)
   "$RLOCK" run --server-timeout 300ms w x -- true >/dev/null 2>err-a 3>&- &
   waiter=$!
-  wait_until in_line 1
+  wait_until queued x 1
   redis_freeze srv
   wait_until grep -q 'x: .*still waiting' err-a
   redis_thaw srv

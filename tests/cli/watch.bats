@@ -1,4 +1,3 @@
-#!/usr/bin/env bats
 # status --watch.
 
 load ../lib/common
@@ -103,8 +102,7 @@ locks() {
   for name in a b c; do rlock acquire "$name" --lease 10m --reason "why $name"; done
   "$RLOCK" run -q b -- true 3>&- &
   watcher=$!
-  waits() { [[ $(redis srv zcard 'rlock:queue:{b}') == 1 ]]; }
-  wait_until waits
+  wait_until queued b 1
   for ((name = 1; name <= ${1:-0}; name++)); do rlock acquire "m$name" --lease 10m; done
 }
 at_terminal() { SOCKET=$srv_sock timeout -k 1 100 /usr/bin/python3 "$TESTS_DIR/lib/watching.py" "$1"; }

@@ -30,7 +30,6 @@ teardown_file() {
 }
 
 until_told() { printf '%s' 'until [[ -e go ]]; do sleep 0.02; done'; }
-held_on() { [[ $(redis "$1" exists "$2") == 1 ]]; }
 # calls SERVER COMMAND ...: how often it has executed them.
 calls() {
   local IFS='|'

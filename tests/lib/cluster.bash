@@ -135,3 +135,11 @@ cluster_stop() {
   local name
   for name in "${CLUSTER_NODES[@]}"; do redis_stop "$name"; done
 }
+
+# all_clean: each master; held_on NODE NAME; scripts_run NODE: how many scripts its clients have run.
+all_clean() {
+  local name
+  for name in "${CLUSTER_MASTERS[@]}"; do assert_clean "$name"; done
+}
+held_on() { [[ $(redis "$1" exists "$2") == 1 ]]; }
+scripts_run() { redis "$1" info commandstats | awk -F'[=,]' '/^cmdstat_eval(sha)?:/ { sum += $2 } END { print sum + 0 }'; }

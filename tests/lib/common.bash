@@ -206,6 +206,16 @@ needs_nobody() {
     skip 'the folders of the tests are closed to other users'
 }
 
+# own_namespace OPTION WHY [COMMAND...]: $namespace begins a command in a namespace of its own, in which the COMMAND has to
+# succeed: as root, or as a user who is root there. Otherwise it skips the test.
+own_namespace() {
+  local check=("${@:3}")
+  namespace=(unshare "$1")
+  "${namespace[@]}" "${check[@]:-true}" 2>/dev/null || namespace=(unshare -r "$1")
+  "${namespace[@]}" "${check[@]:-true}" 2>/dev/null || skip "$2"
+}
+can_trace() { strace -qq -o /dev/null true 2>/dev/null || skip 'PROCESSES CANNOT BE TRACED HERE: strace(1) is missing or not allowed'; }
+
 # needs_pid_namespaces: skips the test if we may not create one.
 pid_namespaces() { unshare -p -f true 2>/dev/null || unshare -U -r -p -f true 2>/dev/null; }
 needs_pid_namespaces() { pid_namespaces || skip 'PID NAMESPACES ARE NOT ALLOWED HERE: --isolate is not tested'; }

@@ -8,6 +8,9 @@
 #   kill_guards                                  SIGKILL for both guards, at the same instant as far as they can see
 #   line_up NAME SERVER NUMBER                   NUMBER jobs wait for the lock there, one behind the other; sets $waiters.
 #                                                Each writes its number to the file "order" when it runs
+#   join_line NAME ID [OPTION ...]               a job that writes its id to the file "log" when its turn has come; returns
+#                                                when it waits. Sets $waiter_ID, and adds it to $waiters
+#   all_done                                     waits until these have succeeded, and empties $waiters
 #   stop_waiters                                 SIGSTOP for all of these
 #   had_their_turns NUMBER                       waits until they have run in the order of their arrival
 #   tree FILE                                    a command: a tree of processes that is hard to end
@@ -61,6 +64,19 @@ line_up() {
     waiters+=($!)
     wait_until waits "$1" "$2" "$i"
   done
+}
+join_line() {
+  local name=$1 id=$2 before
+  before=$(redis srv zcard "rlock:queue:{$name}")
+  "$RLOCK" run "${@:3}" "$name" -- sh -c "echo $id >>log" 2>"err-$id" 3>&- &
+  waiters+=($!)
+  declare -g "waiter_$id=$!"
+  wait_until queued "$name" $((before + 1))
+}
+all_done() {
+  local waiter
+  for waiter in "${waiters[@]}"; do wait "$waiter" || return; done
+  waiters=()
 }
 stop_waiters() {
   local waiter

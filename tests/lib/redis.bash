@@ -256,6 +256,8 @@ publish_on() {
   redis "$1" "${from[@]}" "$how" "${@:2}"
 }
 
+# renewed_past MS NAME [SERVER]: the lock is held for longer than that.
+renewed_past() { (($(redis "${3:-srv}" pttl "$2") > $1)); }
 queued() { [[ $(redis "${3:-srv}" zcard "rlock:queue:{$1}") == "$2" ]]; }
 
 proxy_start() {
