@@ -127,11 +127,13 @@ class Program {
   std::vector<char*> argv_, environment_;  // pointers to these strings, with a null pointer at the end
 };
 
-// Reads up to the end. None if the end does not come in two seconds, or after 16 MiB, because half a text is of no use.
+// Reads up to the end. Returns nothing if the end does not come in two seconds, or after 16 MiB, because half a text is
+// of no use.
 std::optional<std::string> read_all(int fd);
 
-// What the program writes to its standard output; "" if it cannot be executed. None: no process could be started, or
-// the end did not come in two seconds. The program is killed then, and if it goes on after it has closed its output.
+// What the program writes to its standard output; "" if it cannot be executed. Returns nothing if no process could be
+// started, or the end did not come in two seconds. The program is killed then, and if it goes on after it has closed
+// its output.
 std::optional<std::string> output_of(const Program& program);
 
 std::vector<std::string> own_environment();

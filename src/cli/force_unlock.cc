@@ -237,7 +237,7 @@ bool another_began(const std::vector<lock::HolderView>& asked, const lock::Statu
   });
 }
 
-// Looks, asks, and takes the lock away. None: another job has begun under a hold that was shown.
+// Looks, asks, and takes the lock away. Returns nothing if another job has begun under a hold that was shown.
 Result<std::optional<int>> look_and_take(lock::Servers& servers, const TakenLock& taken, ForceUnlockOptions& options) {
   const auto status = RLOCK_TRY(taken.look());
   RLOCK_TRY(taken.expect_lock(status));

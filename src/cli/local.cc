@@ -14,7 +14,7 @@
 namespace rlock::cli {
 namespace {
 
-// None: the server does not answer, or does not run.
+// Returns nothing if the server does not answer, or does not run.
 Result<std::optional<std::vector<lock::Status>>> held_locks(redis::Client& client, milliseconds exchange) {
   auto all = lock::inspect_one_server(client, exchange);
   if (!all && all.error().code == Error::Code::unavailable) return std::nullopt;

@@ -16,12 +16,12 @@ struct Forecast {
 
 // The forecast for a waiter that wants `taken` of `slots`, behind `holder` and `ahead` other waiters (none: unknown),
 // each of whom takes one. A present hold is expected to last as long as the median of those that lasted longer than it
-// has lasted so far. If there are several slots, their holds are expected to end at regular intervals. None: too few
-// holds are known, or it is a read-write lock, whose readers share it.
+// has lasted so far. If there are several slots, their holds are expected to end at regular intervals. There is no
+// forecast if too few holds are known, or for a read-write lock, whose readers share it.
 std::optional<Forecast> forecast(const HolderView& holder, const std::optional<long long>& ahead, long long slots,
                                  int taken = 1);
 
-// For a job that asks for the lock now. None: also if it would not have to wait.
+// The forecast for a job that asks for the lock now. There is none if it would not have to wait, either.
 std::optional<Forecast> forecast(const Status& status);
 
 }  // namespace rlock::lock

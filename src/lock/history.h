@@ -52,7 +52,8 @@ std::size_t size_of(const PastHold& hold);
 // The fields of its entry. The script adds the outcome, the name and the time.
 std::vector<std::string> fields_of(const PastHold& hold);
 
-// One entry of XREVRANGE: {id, {field, value …}}. All texts are cut, and all numbers limited. None: it is malformed.
+// One entry of XREVRANGE: {id, {field, value …}}. All texts are cut, and all numbers limited. Returns nothing
+// if it is malformed.
 std::optional<PastHold> read_entry(const LockName& name, const redis::Reply& entry);
 std::optional<PastHold> read_entry(const LockName& name, std::string_view id,
                                    const std::map<std::string, std::string>& fields);
@@ -102,7 +103,7 @@ class StreamOfHolds {
 
   void add(PastHold entry);
 
-  // Of the holds that were not taken yet: how many, and in bytes.
+  // How many holds were not taken yet, and how many bytes they have.
   std::size_t count() const { return holds_.size(); }
   std::size_t size() const { return size_; }
   // An older entry may still belong to one of them.

@@ -90,7 +90,7 @@ class Quorum final : public Verbs {
   void refuse_eviction() { refuses_eviction_ = true; }
   // A round may then take all of its time, because a password command does.
   bool reads_passwords_by_processes() const;
-  // As lock::expect_independent.
+  // See lock::expect_independent.
   Result<void> expect_independent() const;
 
   // One round: asks all members at once, each in a thread. `question(i, member, until)` runs in the thread of member i

@@ -56,8 +56,8 @@ class Servers {
   // Makes acquire() refuse a server that may drop locks when its memory is full. REQUIRES: none is connected yet.
   void refuse_eviction();
 
-  // As those of redis::Client, for each. The connections of a quorum are not handed over: the other process makes new
-  // ones.
+  // What redis::Client does, for each server. The connections of a quorum are not handed over: the other process makes
+  // new ones.
   UniqueFd hand_over();
   void adopt(UniqueFd connection) {
     if (!quorum_) clients_.front()->adopt(std::move(connection));

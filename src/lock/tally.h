@@ -119,10 +119,11 @@ inline bool ours(const Released& answer) {
 
 // Errors: too_few().
 Result<Released> merge_releases(const Answers<Released>& answers);
-// Of force_unlock: it is enough that one server has freed the lock, if a majority does not name another owner. One
-// where a job has begun decides, because that may hold the lock on a majority.
+// The answer to force_unlock: it is enough that one server has freed the lock, if a majority does not name another
+// owner. One where a job has begun decides, because that may hold the lock on a majority.
 Result<Released> merge_forced(const Answers<Released>& answers);
-// Of inspect, apart from Status::servers and what only one server can say. REQUIRES: a majority has answered.
+// The answer to inspect, apart from Status::servers and what only one server can say. REQUIRES: a majority has
+// answered.
 Status merge_views(const LockName& name, const Answers<Status>& answers);
 
 // Which servers of a quorum may vote, judging by what they say about themselves (INFO).

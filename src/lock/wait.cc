@@ -170,7 +170,7 @@ class Waiter {
     return life_.time(BootClock::now());
   }
 
-  // None: there was no message.
+  // Returns nothing if there was no message.
   Result<std::optional<Actions>> hear_until(const Until& until) {
     if (!subscriber_) {
       if (wait_for(-1, 0, until) == WaitEnd::interrupted) return interrupted();

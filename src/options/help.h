@@ -18,7 +18,7 @@ std::string subcommand_help(const SubcommandSpec& spec, Detail detail);
 // The text of an option without its details.
 std::string_view in_short(std::string_view help);
 
-// Those of `known`, which are names of options or subcommands, that other programs call `word`, or else the nearest.
+// The names in `known`, of options or subcommands, for what other programs call `word`; if there are none, the nearest.
 std::vector<std::string_view> names_meant(std::string_view word, const std::vector<std::string_view>& known);
 // "; did you mean X?" or "; did you mean X (its help) or Y (its help)?", of an option that is meant by an unknown
 // `name`. It names no risky one. "" if there is none.

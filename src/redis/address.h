@@ -31,7 +31,7 @@ struct Address {
   std::shared_ptr<SilentSentinels> silent;  // sentinel: shared by all copies of this address; else null
   std::shared_ptr<SlotMap> slots;           // cluster: shared by all copies of this address; else null
 
-  // As those of Endpoint.
+  // See Endpoint.
   std::string display() const { return kind == Kind::server ? server.display() : text(false); }
   std::string url() const { return kind == Kind::server ? server.url() : text(true); }
 

@@ -85,7 +85,8 @@ class Client {
   std::unexpected<Error> unexpected_reply(std::string_view command) const;
   // The server that answered the last command. Empty: its connection is not open, or was adopted.
   std::string server() const { return last_ ? last_->server() : ""; }
-  // What is known of the master that most Sentinels have named. Connects if necessary. None: this is unknown.
+  // What is known of the master that most Sentinels have named. Connects if necessary. Nothing if that
+  // is unknown.
   std::optional<Connection::Naming> reign(const Until& until);
   // The server has answered the last command, maybe with an error.
   bool answered() const { return answered_; }
@@ -128,7 +129,7 @@ class Client {
  private:
   class Exchange;
 
-  // That of a command to a cluster.
+  // The slot of a command to a cluster; nothing for other servers.
   std::optional<int> slot_for(const Words& command) const {
     return address().slots ? slot_of_command(command) : std::nullopt;
   }

@@ -28,7 +28,7 @@ class Connection {
 
   // Sends `command` in one write with the next one. Its reply is read before that one's. An error reply has no effect.
   void send_along(const Words& command) { along_.push_back(format_command(command)); }
-  // The last reply to send_along(), which may be an error. None: there is none.
+  // The last reply to send_along(), which may be an error. Nothing if there is none.
   const std::optional<Reply>& aside() const { return aside_; }
   // Whether this is the first call.
   bool is_news() { return std::exchange(is_news_, false); }

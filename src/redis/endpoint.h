@@ -84,8 +84,8 @@ struct Endpoint {
   std::string path;
   // local: the commands that a new server begins with, as its append-only file; empty: start none.
   std::string new_data;
-  // Of local: the server that is started, as before; "": the newest. That takes asking programs, for which a running
-  // job has no time.
+  // local: the program of the server that is started, the same as before; "": the newest. To find the newest takes
+  // asking programs, for which a running job has no time.
   std::string program;
   int db = 0;
   std::string user;         // empty: AUTH with only the password

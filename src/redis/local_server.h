@@ -61,8 +61,8 @@ class LocalServer {
   using Connect = std::function<Result<UniqueFd>()>;
   Result<UniqueFd> start(const Connect& connect, const Endpoint& endpoint, const Until& until) const;
 
-  // The server's process, also one that does not answer; 0: it is ending, or not visible (in another PID namespace).
-  // None: it does not run, or is not ours.
+  // The server's process, even if it does not answer. 0 if it is ending, or not visible (in another PID namespace);
+  // nothing if it does not run, or is not ours.
   std::optional<pid_t> process() const;
   // What a user can do about one that does not answer.
   std::string how_to_end() const;

@@ -30,7 +30,7 @@ class Reader {
  public:
   explicit Reader(std::string_view bytes) : left_(bytes) {}
 
-  // None: it is malformed.
+  // Returns nothing if it is malformed.
   std::optional<Reply> whole() {
     auto value = next();
     return value && left_.empty() ? std::move(value) : std::nullopt;

@@ -65,7 +65,7 @@ Result<void> SlotMap::read(const Reply& slots, const Host& asked, bool by_name) 
   return {};
 }
 
-// {name, port, id, {field, value …}}, the last since Redis 7. None: it has no usable name.
+// {name, port, id, {field, value …}}, the last since Redis 7. Returns nothing if it has no usable name.
 std::optional<SlotMap::Node> SlotMap::read_node(const Reply& node, const Host& asked, bool by_name) {
   std::string name = node.at(0).as_text(), announced = node.at(3).value_of("hostname").as_text();
   const auto port = node.at(1).as_number().value_or(0);

@@ -15,7 +15,8 @@ inline constexpr int kSlots = 16384;
 // the whole key if there is no such text.
 int slot_of(std::string_view key);
 
-// The slot of a command that rlock sends, by its first key or its channel. None: any server can be asked.
+// The slot of a command that rlock sends, by its first key or its channel. Returns nothing if any server can
+// be asked.
 std::optional<int> slot_of_command(const Words& command);
 
 // A server says that another one keeps a slot.
@@ -25,8 +26,8 @@ struct Redirection {
   Host node;  // without a name: the host that was asked, with this port
 };
 
-// Reads "MOVED 3999 host:port" and "ASK 3999 host:port". None: it is something else, or does
-// not name a server. Untrusted text.
+// Reads "MOVED 3999 host:port" and "ASK 3999 host:port". Returns nothing if it is something else, or does not name a
+// server. Untrusted text.
 std::optional<Redirection> read_redirection(std::string_view error);
 
 // Whether these can be the name of a host, which may be empty, and a port.
@@ -40,7 +41,7 @@ class SlotMap {
   // certificates are for names. Errors: protocol (not such a list), unavailable (no server has a slot).
   Result<void> read(const Reply& slots, const Host& asked, bool by_name);
 
-  // None: no server keeps it, as far as is known.
+  // Returns nothing if no server keeps it, as far as is known.
   std::optional<Host> owner(int slot) const;
   // The servers that keep slots, those in doubt last.
   std::vector<Host> owners() const;

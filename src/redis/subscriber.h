@@ -46,7 +46,7 @@ class Subscriber {
   Result<bool> subscribe(std::string_view channel, const Until& until);
   Result<void> ask(Connection& connection, std::string_view channel, const Until& until);
   Error refusal(const std::string& text) const;
-  // None: it is a confirmation.
+  // Returns nothing for a confirmation.
   Result<std::optional<Message>> read(const Reply& reply);
   // Readable when there may be a message.
   Result<int> watched();

@@ -52,7 +52,7 @@ class Tls {
   Result<Attempt> receive(std::span<char> buffer) const;
   Result<Attempt> peek() const;
 
-  // None: no date can be read.
+  // Returns nothing if no date can be read.
   std::optional<CertificateLife> certificate_lasts() const;
 
  private:

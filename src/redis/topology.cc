@@ -90,7 +90,7 @@ Error refusal(const std::string& text) {
   return {Error::Code::config, "it is not a Sentinel; for a single server, write redis://host"};
 }
 
-// None: it does not know that master.
+// Returns nothing if it does not know that master.
 //
 // SENTINEL MASTER has the epoch. While a Sentinel fails over, its epoch is the new one already and its address still
 // the old one, until all replicas have followed, which may take minutes; GET-MASTER-ADDR-BY-NAME names the new one from

@@ -34,7 +34,7 @@ struct Job {
   bool isolate = false;
   Hooks hooks;
   Inherited inherited;  // what the guards close
-  // What the history says about the job, and when it asked for the lock. None: no history is written.
+  // What the history says about the job, and when it asked for the lock. Nothing if no history is written.
   std::optional<lock::HolderInfo> in_history;
   TimePoint asked_at{};
   // The owner has acquired the locks before (rlock run --owner), and the job has one more hold of each.
@@ -76,7 +76,7 @@ struct Loss {
   bool concerns(std::size_t index) const { return !hold || *hold == index; }
 };
 
-// That of the hold with that index; null: it was not lost.
+// The loss of the hold with that index; null if it was not lost.
 inline const Loss* loss_of(const std::optional<Loss>& loss, std::size_t index) {
   return loss && loss->concerns(index) ? &*loss : nullptr;
 }

@@ -57,7 +57,7 @@ class Watchdog {
       : timing_(timing), promise_{sent, 0ms}, next_renewal_(sent + timing.renew_at) {}
 
   TimePoint next_renewal() const { return next_renewal_; }
-  // Of the last renewal that counts, or of the acquire.
+  // The promise of the last renewal that counts, or of the acquire.
   const Promise& promise() const { return promise_; }
   Deadlines deadlines() const { return {timing_, promise_}; }
 

@@ -27,7 +27,7 @@ Guard guard_of(const redis::Address& address, std::optional<bool> wanted = {});
 // replication.c). rlock doctor asks for no more than the default.
 inline constexpr milliseconds kReplacedMasterGrants = 12s;
 
-// That of a server at this address, as far as it is known.
+// The lag of a server at this address, as far as it is known.
 milliseconds lag_of(const redis::Address& address);
 // Whether the data of a server at this address outlives its restarts.
 bool outlives_restarts(const redis::Address& address);

@@ -58,7 +58,7 @@ class LockName {
   std::string due_key() const { return companion(lua::kHold) + std::string(kDue); }
   std::string entry_key(const std::string& owner) const { return hold_key_prefix() + owner + ":entry"; }
 
-  // Of the keys with rlock:hold, only the one with this suffix leads to a lock; the others belong to single holders.
+  // Among the keys with rlock:hold, only the one with this suffix leads to a lock; the others belong to single holders.
   static constexpr std::string_view kDue = ":due";
   // The name that this key belongs to; none if it is another key.
   static std::optional<LockName> of_companion(const Companion& which, std::string_view key);

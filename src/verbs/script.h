@@ -24,7 +24,7 @@ class Call {
 
   // One of the verb's own keys.
   Call& key(std::string key);
-  // Those that only this owner of a shared lock has.
+  // The keys that only this owner of a shared lock has.
   void keys_of(const Lock& lock, const std::string& owner);
   // With the epoch guard, if that is wanted. A renewal does not declare its key: a user who has lost the right to that
   // keeps the lock. REQUIRES: it has all other keys.
@@ -70,20 +70,20 @@ std::vector<Result<redis::Reply>> send_all(redis::Client& client, std::span<cons
 // The replies. Everything in them is untrusted. Errors of all: protocol if a reply does not have the shape that the
 // script promises.
 
-// None: ask again at once. `sent`: when the first of the requests was sent. Errors: also wrong_kind if the key of the
-// fencing token contains something else.
+// Returns nothing if the server must be asked again at once. `sent`: when the first of the requests was sent. Errors:
+// also wrong_kind if the key of the fencing token contains something else.
 Result<std::optional<Acquired>> read_acquire(const redis::Reply& reply, const AcquireRequest& request, TimePoint sent);
 
 // Never other_kind: inspect tells that from other_owner.
 Result<Renewed> read_renewal(const redis::Reply& reply);
 
-// Of release and force_unlock.
+// The reply to release and to force_unlock.
 Result<Released> read_release(const redis::Reply& reply);
 
 // The spans in what lua/features/08_history.lua has written, at most 20. Untrusted; anything else in it is ignored.
 std::vector<milliseconds> read_spans(std::string_view text);
 
-// A record as lua/features/08_once.lua describes it. None: it is malformed.
+// A record as lua/features/08_once.lua describes it. Returns nothing if it is malformed.
 std::optional<PastSuccess> read_success(const std::string& key, std::string_view record);
 
 // False: the owner does not hold the lock.

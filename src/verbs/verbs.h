@@ -99,7 +99,7 @@ class ByScripts final : public Verbs {
 
   // For a quorum, which asks each of its servers once in a round, and only by scripts:
 
-  // None: `until` is over before everything was done.
+  // Returns nothing if `until` was over before everything was done.
   Result<std::optional<Acquired>> vote(const AcquireRequest& request, TimePoint sent, Guard guard, const Until& until) {
     return ask(request, sent, Attempts::one, guard, until);
   }
@@ -143,7 +143,8 @@ struct Asked {
   std::string by;         // who asks, for people, escaped and cut
 };
 
-// Which hold a message on their control channels asks to stop. None: it is for another owner or channel.
+// Which hold a message on their control channels asks to stop. Returns nothing if it is for another owner or
+// channel.
 std::optional<Asked> asked_to_stop(const redis::Message& message, std::span<const Hold> holds);
 
 }  // namespace rlock::lock
