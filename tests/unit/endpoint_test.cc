@@ -42,7 +42,9 @@ TEST(Endpoint, ReadsNetworkAddresses) {
     EXPECT_EQ(endpoint.user, one.user) << one.url;
     EXPECT_EQ(endpoint.tls.has_value(), std::string_view(one.url).starts_with("rediss:")) << one.url;
     ASSERT_EQ(endpoint.password.has_value(), one.password != nullptr) << one.url;
-    if (one.password) EXPECT_EQ(endpoint.password->text(), one.password);
+    if (one.password) {
+      EXPECT_EQ(endpoint.password->text(), one.password);
+    }
     EXPECT_EQ(parse_endpoint(endpoint.display())->host, endpoint.host) << one.url;
   }
   for (const char* url : {"redis://[::1]:6380/1", "redis://[fe80::1%25eth0]:6380/1"}) {

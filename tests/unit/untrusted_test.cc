@@ -192,8 +192,12 @@ TEST(UntrustedNumbers, OfTheRest) {
       const auto acquired = read_acquire(n.reply(outcome, "owner token waiting slots"), kAsked, BootClock::now());
       if (!acquired || !*acquired) continue;
       EXPECT_FALSE(std::get_if<Hold>(&**acquired)) << "to nobody who asked";
-      if (const auto* full = std::get_if<QueueFull>(&**acquired)) EXPECT_GE(full->number, 0);
-      if (const auto* other = std::get_if<OtherSlots>(&**acquired)) EXPECT_GE(other->number, 0);
+      if (const auto* full = std::get_if<QueueFull>(&**acquired)) {
+        EXPECT_GE(full->number, 0);
+      }
+      if (const auto* other = std::get_if<OtherSlots>(&**acquired)) {
+        EXPECT_GE(other->number, 0);
+      }
     }
   }
 }
