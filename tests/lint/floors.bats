@@ -155,3 +155,13 @@ PYTHON
 @test "every source file names its licence" {
   ! grep -rL 'SPDX-License-Identifier: MIT' src tests/unit tests/model --include='*.cc' --include='*.h' | grep .
 }
+
+# What is not there would only be noticed in CI, after half an hour.
+@test "CI and the packages' tests name files that exist" {
+  local names
+  names=$(sed 's/ *\\$//' .ci/run packaging/debian/tests/installed | grep -oE '\S*tests/\S+\.bats')
+  ((${#names} > 500))
+  for file in $(eval "printf '%s\n' $names"); do
+    [[ -e ${file#*:} ]] || { echo "there is no ${file#*:}" && return 1; }
+  done
+}
