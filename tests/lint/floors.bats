@@ -158,10 +158,10 @@ PYTHON
 
 # What is not there would only be noticed in CI, after half an hour.
 @test "CI and the packages' tests name files that exist" {
-  local names
+  local names file
   names=$(sed 's/ *\\$//' .ci/run packaging/debian/tests/installed | grep -oE '\S*tests/\S+\.bats')
   ((${#names} > 500))
-  for file in $(eval "printf '%s\n' $names"); do
+  for file in $(eval "printf '%s\n' ${names//$'\n'/ }"); do
     [[ -e ${file#*:} ]] || { echo "there is no ${file#*:}" && return 1; }
   done
 }
