@@ -40,8 +40,11 @@ used() { tells 76 "$1" rlock run --owner "$owner" "${@:2}" -- touch ran && [[ ! 
 }
 
 @test "it is renewed while the command runs, and nested runs work" {
-  owner=$(rlock acquire --lease 1s job)
-  run -0 rlock run --owner "$owner" --lease 1s job -- bash -c 'sleep 2; "$RLOCK" run -n job -- echo inner'
+  owner=$(rlock acquire --lease 6s job)
+  run -0 rlock run --owner "$owner" --lease 6s job -- bash -c '
+    left() { redis-cli -s "$srv_sock" pttl job; }
+    until before=${now:-9999} now=$(left) && ((now > before)); do sleep 0.05; done
+    "$RLOCK" run -n job -- echo inner'
   [[ $output == *inner* && $(count job) == 1 ]]
   rlock release --owner "$owner" job
 }
