@@ -103,6 +103,17 @@ leave_deaf() {
   [[ $stderr == *'prevents its renewal'* ]]
 }
 
+@test "--no-renew: the server sees no renewal" {
+  local without
+  extensions() { redis srv info commandstats | sed -n 's/^cmdstat_pexpire:calls=\([0-9]*\),.*/\1/p'; }
+  redis srv config resetstat
+  rlock run --no-renew --lease 4s a -- true
+  without=$(extensions)
+  redis srv config resetstat
+  run -74 rlock run --no-renew --lease 4s a -- sleep 1000
+  [[ $(extensions) == "$without" ]]
+}
+
 # --- --leftovers
 
 @test "--leftovers kill: a leftover that ignores TERM is killed after --kill-after, and the lock is held until then" {

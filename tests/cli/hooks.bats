@@ -37,6 +37,14 @@ lose() { redis srv del a 'rlock:holder:{a}'; }
   done
 }
 
+@test "on-release runs after a signal to rlock, too" {
+  job_start --on-release 'echo "$RLOCK_EXIT_STATUS" >release' a -- sleep 100
+  job_parts
+  kill -TERM "$frontend"
+  job_status 143
+  [[ $(<release) == 143 ]]
+}
+
 @test "on-lost runs after the lock was lost and the command was stopped; on-release does not" {
   job_start --lease 6s -k 300ms --on-release 'touch release' \
     --on-lost 'kill -0 "$(cat pid)" 2>/dev/null && touch alive; echo "$RLOCK_NAME $RLOCK_OWNER" >lost; echo "$RLOCK_WHY" >why; echo said' \
