@@ -9,4 +9,5 @@ load ../lib/server
   RLOCK_URL=$(redis_url srv)
   export RLOCK_URL
   run -0 python3 "$TESTS_DIR/lib/ci_commands.py" "$srv_sock" "$seed" "${CI_ROUNDS:-6}"
+  redis srv flushall >/dev/null
 }
