@@ -67,8 +67,7 @@ void give_back(lock::Servers& servers, const std::vector<lock::Hold>& holds, mil
   }
 }
 
-// Why no lock was acquired, as an exit status; the reason has been reported. Returns nothing if it was
-// acquired.
+// Why no lock was acquired, as an exit status; the reason has been reported. Returns nothing if it was acquired.
 Result<std::optional<int>> acquire(AcquireOptions& options, const lock::LeaseTiming& timing, const UniqueFd& watched,
                                    const run::Inherited& inherited, run::SignalBlock& signals) {
   const lock::HolderInfo holder = holder_of(options, timing);

@@ -52,8 +52,8 @@ std::size_t size_of(const PastHold& hold);
 // The fields of its entry. The script adds the outcome, the name and the time.
 std::vector<std::string> fields_of(const PastHold& hold);
 
-// One entry of XREVRANGE: {id, {field, value …}}. All texts are cut, and all numbers limited. Returns nothing
-// if it is malformed.
+// One entry of XREVRANGE: {id, {field, value …}}. All texts are cut, and all numbers limited. Returns nothing if it
+// is malformed.
 std::optional<PastHold> read_entry(const LockName& name, const redis::Reply& entry);
 std::optional<PastHold> read_entry(const LockName& name, std::string_view id,
                                    const std::map<std::string, std::string>& fields);

@@ -406,7 +406,7 @@ Exit status: 0 if the lock is free now, 75 if its holder has not stopped in time
 Examples:
   rlock history
   rlock history deploy --failed --since 1d
-  rlock history --html page.html --since 2h
+  rlock history --html --since 2h >page.html
 )~",
          .page = "rlock-history"},
         kHistory),

@@ -123,7 +123,7 @@ Result<void> choose(Options& options, const Setting& said) {
 template <class Options, Options::Output chosen>
 constexpr FillOf<Options> output = by<Options, choose<Options, chosen>>;
 
-// The same with a value.
+// The same for an option with a value, such as --succeeded-within.
 template <class Options, Options::Output chosen, auto read, auto member>
 Result<void> choose_with(Options& options, const Setting& said) {
   RLOCK_TRY((choose<Options, chosen>(options, {"true", said.source})));

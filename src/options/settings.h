@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Where the text of an option comes from, in order of precedence: the command line, a variable RLOCK_…, the
-// user's configuration file, and the host's.
+// Where the text of an option comes from, in order of precedence: the command line, a variable RLOCK_…, the user's
+// configuration file, and the host's.
 #pragma once
 
 #include "options/parse.h"

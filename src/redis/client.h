@@ -85,8 +85,8 @@ class Client {
   std::unexpected<Error> unexpected_reply(std::string_view command) const;
   // The server that answered the last command. Empty: its connection is not open, or was adopted.
   std::string server() const { return last_ ? last_->server() : ""; }
-  // What is known of the master that most Sentinels have named. Connects if necessary. Nothing if that
-  // is unknown.
+  // What is known of the master that most Sentinels have named. Connects if necessary. Nothing if that is
+  // unknown.
   std::optional<Connection::Naming> reign(const Until& until);
   // The server has answered the last command, maybe with an error.
   bool answered() const { return answered_; }

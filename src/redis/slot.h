@@ -15,8 +15,8 @@ inline constexpr int kSlots = 16384;
 // the whole key if there is no such text.
 int slot_of(std::string_view key);
 
-// The slot of a command that rlock sends, by its first key or its channel. Returns nothing if any server can
-// be asked.
+// The slot of a command that rlock sends, by its first key or its channel. Returns nothing if any server can be
+// asked.
 std::optional<int> slot_of_command(const Words& command);
 
 // A server says that another one keeps a slot.

@@ -4,23 +4,18 @@
 #include <cstdio>
 
 namespace rlock::cli {
-namespace {
-
-Result<void> write_out(std::string_view text) {
-  while (!text.empty()) {
-    const ssize_t written = ::write(STDOUT_FILENO, text.data(), text.size());
-    if (written < 0 && errno == EINTR) continue;
-    if (written < 0) return std::unexpected(system_error("standard output"));
-    text.remove_prefix(static_cast<std::size_t>(written));
-  }
-  return {};
-}
-
-}  // namespace
 
 Result<void> print(std::string_view text) { return print_data(inert(text)); }
 
-Result<void> print_data(std::string_view data) { return write_out(data); }
+Result<void> print_data(std::string_view data) {
+  while (!data.empty()) {
+    const ssize_t written = ::write(STDOUT_FILENO, data.data(), data.size());
+    if (written < 0 && errno == EINTR) continue;
+    if (written < 0) return std::unexpected(system_error("standard output"));
+    data.remove_prefix(static_cast<std::size_t>(written));
+  }
+  return {};
+}
 
 Result<int> print(std::string_view text, int status) {
   RLOCK_TRY(print(text));

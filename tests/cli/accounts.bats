@@ -12,9 +12,7 @@ teardown_file() { redis_stop srv; }
 setup() {
   not_over tls 'the jobs have no variables, and so no authority'
   [[ $(id -u) == 0 ]] && unshare -m true 2>/dev/null || skip 'only root can give a job an /etc of its own'
-  export RLOCK_URL
-  RLOCK_URL=$(redis_url srv)
-  cd "$BATS_TEST_TMPDIR" || return
+  use_server srv
   printf '+::::::\nroot:x:0:0:root:/root:/bin/sh\n' >passwd
 }
 teardown() { assert_clean srv; }

@@ -83,13 +83,7 @@ refused() {
   # shellcheck disable=SC2046 # words of a command
   redis c1 $(rlock doctor --acl | sed 's/>PASSWORD/>pw/')
   export RLOCK_PASSWORD=pw RLOCK_URL=redis+cluster://rlock@127.0.0.1:$c1_port
-  local id
-  id=$(rlock acquire x --lease 60s)
-  job_start x -- echo mine
-  wait_until queued x 1 c1
-  rlock release x --owner "$id"
-  job_status 0
-  [[ $output == mine ]]
+  hands_over x c1
   run rlock doctor
   [[ $output != *fail* && $output != *NOPERM* ]]
 }

@@ -14,9 +14,7 @@ setup_file() {
 }
 setup() {
   [[ -d $BUILT ]] || skip 'the program under test was not built here'
-  RLOCK_URL=$(redis_url srv)
-  export RLOCK_URL
-  cd "$BATS_TEST_TMPDIR" || return
+  use_server srv
   mkdir bin
   ln -s "$(realpath "$RLOCK")" bin/rlock
   cat >bin/show <<'SHOW'

@@ -5,9 +5,7 @@ load ../lib/server
 load ../lib/syslog
 
 setup() {
-  RLOCK_URL=$(redis_url srv)
-  export RLOCK_URL
-  cd "$BATS_TEST_TMPDIR" || return
+  use_server srv
   mkdir bin
   ln -s "$(realpath "$RLOCK")" bin/rlock
   RLOCK=$PWD/bin/rlock # so that we find only our own processes

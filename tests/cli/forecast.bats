@@ -5,9 +5,7 @@ load ../lib/quorum
 
 setup() {
   redis_start srv
-  RLOCK_URL=$(redis_url srv)
-  export RLOCK_URL
-  cd "$BATS_TEST_TMPDIR" || return
+  use_server srv
 }
 teardown() {
   end_mine_wholly "${job:-}"

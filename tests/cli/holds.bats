@@ -5,9 +5,7 @@ load ../lib/server
 load ../lib/job
 
 setup() {
-  RLOCK_URL=$(redis_url srv)
-  export RLOCK_URL
-  cd "$BATS_TEST_TMPDIR" || return
+  use_server srv
   pids=$BATS_TEST_TMPDIR/pids
   touch "$pids"
 }

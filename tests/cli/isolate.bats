@@ -8,9 +8,7 @@ setup_file() {
   chmod 711 "$BATS_RUN_TMPDIR" "$BATS_RUN_TMPDIR/file" "$BATS_FILE_TMPDIR" "$srv_dir" 2>/dev/null || true
 }
 setup() {
-  RLOCK_URL=$(redis_url srv)
-  export RLOCK_URL
-  cd "$BATS_TEST_TMPDIR" || return
+  use_server srv
   [[ $BATS_TEST_DESCRIPTION == refused:* ]] || needs_pid_namespaces
 }
 teardown() {

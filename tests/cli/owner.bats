@@ -6,9 +6,7 @@ load ../lib/job
 
 setup() {
   not_over cluster sentinel 'the keys are looked at'
-  RLOCK_URL=$(redis_url srv)
-  export RLOCK_URL
-  cd "$BATS_TEST_TMPDIR" || return
+  use_server srv
 }
 teardown() {
   touch end

@@ -32,12 +32,7 @@ other_master() { [[ $(master_now "${1:-s1}") != m ]]; }
   begin 1 3
   prints 1 rlock run job -- "$RLOCK" run job -- redis-cli -p "$m_port" exists job
   prints "$RLOCK_URL" rlock run job -- sh -c 'echo "$RLOCK_URL"'
-  owner=$(rlock acquire job --lease 60s)
-  job_start job -- echo mine
-  wait_until queued job 1 m
-  rlock release job --owner "$owner"
-  job_status 0
-  [[ $output == mine ]]
+  hands_over job m
   assert_clean m
 }
 

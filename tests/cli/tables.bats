@@ -3,25 +3,12 @@
 load ../lib/common
 load ../lib/server
 load ../lib/table
+load ../lib/tables
 
 # Each section looks whether it has left something behind.
 teardown() { :; }
 
-@test "every table has a test here" {
-  local file count=0
-  for file in "$TESTS_DIR"/cli/*.table; do
-    grep -qF "table $(basename "$file" .table);" "$BATS_TEST_FILENAME"
-    count=$((count + 1))
-  done
-  ((count == $(grep -c '^@test .*{ table ' "$BATS_TEST_FILENAME")))
-}
-
-# noticed TEXT LINE...: a table with these lines fails and says TEXT.
-noticed() {
-  printf '%s\n' "${@:2}" >"$BATS_TEST_TMPDIR/wrong.table"
-  run table_file "$BATS_TEST_TMPDIR/wrong.table"
-  [[ $status == 1 && $output == *"$1"* ]] || { show && return 1; }
-}
+@test "every table has a test here" { each_table_has_a_test; }
 
 @test "a wrong expectation is noticed, with its line, and so is a line that means nothing" {
   local right=('== a' '0 echo b' '  > b' '64 rlock frob -- touch ran  ! unknown subcommand')

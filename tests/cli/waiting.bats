@@ -4,9 +4,7 @@ load ../lib/common
 
 setup() {
   redis_start srv --appendonly yes
-  RLOCK_URL=$(redis_url srv)
-  export RLOCK_URL
-  cd "$BATS_TEST_TMPDIR" || return
+  use_server srv
 }
 teardown() {
   redis_thaw srv

@@ -8,9 +8,7 @@ load ../lib/server
 setup() {
   PAGE=$(cd "$TESTS_DIR/.." && pwd)/docs/agents.md
   SKILL=${PAGE%/docs/*}/packaging/examples/SKILL.md
-  RLOCK_URL=$(redis_url srv)
-  export RLOCK_URL
-  cd "$BATS_TEST_TMPDIR" || return
+  use_server srv
   stand_ins ' $*' migrate.sh deploy.sh smoke-test.sh bin/make
   echo 4f2a1c9 >commit
   blocks "$PAGE" "$SKILL"

@@ -7,9 +7,7 @@ load ../lib/server
 
 setup() {
   BOOK=$TESTS_DIR/../docs/cookbook.md
-  RLOCK_URL=$(redis_url srv)
-  export RLOCK_URL
-  cd "$BATS_TEST_TMPDIR" || return
+  use_server srv
   stand_ins '' backup.sh report.sh deploy.sh migrate.sh train.sh daemon job.sh a.sh b.sh bin/make bin/terraform
   echo 4f2a1c9 >commit
 }

@@ -10,9 +10,7 @@ setup() {
   MAN=$ROOT/man/rlock.1
   PAGES=("$ROOT"/man/*)
   README=$ROOT/README.md
-  RLOCK_URL=$(redis_url srv)
-  export RLOCK_URL
-  cd "$BATS_TEST_TMPDIR" || return
+  use_server srv
 }
 
 SUBCOMMANDS='run acquire renew release status force-unlock history doctor config local help version'

@@ -7,9 +7,7 @@ load ../lib/server
 
 setup() {
   MAN=$TESTS_DIR/../man
-  RLOCK_URL=$(redis_url srv)
-  export RLOCK_URL
-  cd "$BATS_TEST_TMPDIR" || return
+  use_server srv
   stand_ins ' $*' deploy.sh report.sh migrate.sh import.sh backup.sh tick.sh train.sh daemon step-one step-two bin/make bin/backup bin/terraform
 }
 teardown() {

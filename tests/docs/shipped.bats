@@ -12,9 +12,7 @@ setup_file() {
 setup() {
   ROOT=$(cd "$TESTS_DIR/.." && pwd)
   [[ -d $RELEASE ]] || skip 'the program under test was not built here'
-  RLOCK_URL=$(redis_url srv)
-  export RLOCK_URL
-  cd "$BATS_TEST_TMPDIR" || return
+  use_server srv
 }
 teardown() { assert_clean srv; }
 teardown_file() { redis_stop srv; }

@@ -7,9 +7,7 @@ load ../lib/server
 
 setup() {
   EXAMPLES=$(cd "$TESTS_DIR/../packaging/examples" && pwd)
-  RLOCK_URL=$(redis_url srv)
-  export RLOCK_URL
-  cd "$BATS_TEST_TMPDIR" || return
+  use_server srv
   mkdir bin
   ln -s "$(realpath "$RLOCK")" bin/rlock
   PATH=$PWD/bin:$PATH

@@ -8,11 +8,7 @@ load ../lib/processes
 setup_file() { :; }
 setup() {
   redis_start srv
-  RLOCK_URL=$(redis_url srv)
-  export RLOCK_URL
-  cd "$BATS_TEST_TMPDIR" || return
-  pids=$BATS_TEST_TMPDIR/pids
-  : >"$pids"
+  begin
 }
 teardown() {
   end_mine "${proxy:-}"

@@ -6,9 +6,7 @@ load ../lib/job
 load ../lib/server
 
 setup() {
-  RLOCK_URL=$(redis_url srv)
-  export RLOCK_URL
-  cd "$BATS_TEST_TMPDIR" || return
+  use_server srv
   redis srv flushall >/dev/null # of a test that failed
   owner=$(rlock acquire x --lease 10m)
 }

@@ -9,9 +9,7 @@ setup_file() {
   cc -O2 -o "$BATS_FILE_TMPDIR/hopper" "$TESTS_DIR/lib/hopper.c"
 }
 setup() {
-  RLOCK_URL=$(redis_url srv)
-  export RLOCK_URL
-  cd "$BATS_TEST_TMPDIR" || return
+  use_server srv
   pids=$BATS_TEST_TMPDIR/pids hopper=$BATS_FILE_TMPDIR/hopper
   : >"$pids"
   mkfifo fifo

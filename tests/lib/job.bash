@@ -5,6 +5,7 @@
 #   job_until FILE [OPTION ...] NAME             the same with a command that creates the file begun, waits for FILE, and
 #                                                exits with 3; returns when it runs
 #   job_status [STATUS]                          waits for its end; sets $status like a shell; fails if it is another one
+#   hands_over NAME SERVER                       a job that waits for the lock there has it after the release
 #   kill_guards                                  SIGKILL for both guards, at the same instant as far as they can see
 #   line_up NAME SERVER NUMBER                   NUMBER jobs wait for the lock there, one behind the other; sets $waiters.
 #                                                Each writes its number to the file "order" when it runs
@@ -42,6 +43,16 @@ job_status() {
   stderr=$(cat "$BATS_TEST_TMPDIR/job.err")
   output=$(cat "$BATS_TEST_TMPDIR/job.out")
   [[ $# == 0 || $status == "$1" ]] || { show && return 1; }
+}
+
+hands_over() {
+  local owner
+  owner=$(rlock acquire "$1" --lease 60s)
+  job_start "$1" -- echo mine
+  wait_until queued "$1" 1 "$2"
+  rlock release "$1" --owner "$owner"
+  job_status 0
+  [[ $output == mine ]]
 }
 
 # The frontend is stopped first, so it cannot act on the monitor's death. (The other way round, the kernel would

@@ -4,11 +4,10 @@
 #   job_on_x ID TEXT OPTION ...   a job on x that executes TEXT, and runs until the file end or end-ID exists; sets $job_ID
 #   ends ID STATUS                it has ended with this status
 
-setup_file() { redis_start srv; }
+source "$TESTS_DIR/lib/server.bash"
+
 setup() {
-  RLOCK_URL=$(redis_url srv)
-  export RLOCK_URL
-  cd "$BATS_TEST_TMPDIR" || return
+  use_server srv
   jobs=()
 }
 teardown() {
@@ -17,7 +16,6 @@ teardown() {
   for job in "${jobs[@]}"; do wait_until gone "$job" || kill -KILL "$job"; done
   assert_clean srv
 }
-teardown_file() { redis_stop srv; }
 
 job_on_x() {
   local id=$1

@@ -2,14 +2,14 @@
 # a tree, of which none may be left.
 #
 #   start_tree [OPTION ...]   a job whose tree of three processes is hard to end; sets $monitor and $command
+#   begin                     what setup does: for a file whose tests have servers of their own
 #   lose                      the lock of the job is lost
 
 source "$TESTS_DIR/lib/server.bash"
 
-setup() {
-  RLOCK_URL=$(redis_url srv)
-  export RLOCK_URL
-  cd "$BATS_TEST_TMPDIR" || return
+setup() { begin; }
+begin() {
+  use_server srv
   pids=$BATS_TEST_TMPDIR/pids
   : >"$pids"
 }

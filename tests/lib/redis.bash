@@ -4,6 +4,7 @@
 #   redis NAME COMMAND ...                redis-cli on it
 #   redis_freeze / redis_thaw / redis_kill9 / redis_stop NAME
 #   redis_start_with_clock NAME [...]     one whose clock is off by the last clock_step MS
+#   use_server NAME                       RLOCK_URL is its address, and the test is in its own folder
 #   redis_url NAME                        its address for rlock: its socket, or according to TEST_OVER
 #   accept_epoch NAME                     lets it grant locks at once, although it is new
 #   server_us NAME                        its clock in microseconds, as in fencing tokens
@@ -188,6 +189,12 @@ redis_url() {
     sentinel) printf 'redis+sentinel://127.0.0.1:%s/mymaster' "${!sentinel}" && return ;;
   esac
   printf 'unix://%s' "${!sock}"
+}
+
+use_server() {
+  RLOCK_URL=$(redis_url "$1")
+  export RLOCK_URL
+  cd "$BATS_TEST_TMPDIR" || return
 }
 
 # The server has forgotten nothing, so the epoch guard lets it grant locks at once.

@@ -3,9 +3,7 @@
 
 setup_file() { redis_start srv; }
 setup() {
-  RLOCK_URL=$(redis_url srv)
-  export RLOCK_URL
-  cd "$BATS_TEST_TMPDIR" || return
+  use_server srv
 }
 teardown() { assert_clean srv; }
 teardown_file() { redis_stop srv; }

@@ -22,8 +22,7 @@
 #   if COMMAND         this section only if it succeeds
 #   # comment
 
-# table NAME: all cases of tests/cli/NAME.table. Fails at the end if one has failed, and tells which.
-table() { table_file "$TESTS_DIR/cli/$1.table"; }
+# table_file FILE: all cases of a table. Fails at the end if one has failed, and tells which.
 table_file() {
   local -a t_head=() t_titles=() t_bodies=() t_body
   local t_line t_number=0 t_bad=0 t_section=-1

@@ -2,6 +2,7 @@
 # Runs the tables beside this file, each as one test. What their lines mean is in tables.py.
 
 load ../lib/common
+load ../lib/tables
 
 setup_file() {
   redis_start srv
@@ -18,50 +19,37 @@ setup_file() {
 }
 teardown_file() { redis_stop srv; }
 
-# table NAME: all sections of NAME.table. Fails at the end if one has failed, and tells which.
-table() { table_file "$TESTS_DIR/lua/$1.table"; }
 table_file() {
   local words
   read -ra words <<<"$WAY"
   python3 -B "$TESTS_DIR/lua/tables.py" "$WORDS" "$srv_sock" "$1" ${sharded:+"$sharded"} "${words[@]}"
 }
 
-@test "every table has a test here" {
-  local file count=0
-  for file in "$TESTS_DIR"/lua/*.table; do
-    grep -qF "table $(basename "$file" .table);" "$BATS_TEST_FILENAME"
-    count=$((count + 1))
-  done
-  ((count == $(grep -c '^@test .*{ table ' "$BATS_TEST_FILENAME")))
-}
+@test "every table has a test here" { each_table_has_a_test; }
 
-# noticed TEXT LINE...: a table with these lines fails and says TEXT.
-noticed() {
-  printf '%s\n' '== a' "${@:2}" >"$BATS_TEST_TMPDIR/wrong.table"
-  run -1 table_file "$BATS_TEST_TMPDIR/wrong.table"
-  [[ $output == *"$1"* ]] || { show && return 1; }
-}
+# wrong TEXT LINE...: the same for a section with these lines.
+wrong() { noticed "$1" '== a' "${@:2}"; }
 
 @test "a wrong expectation is noticed, with its line, and so is a line that means nothing" {
-  noticed 'wrong.table:3: renew a => renewed' 'acquire a -> granted' 'renew a => renewed' 'inspect'
-  noticed '-> held: not so' 'acquire a -> held'
-  noticed '+> a 2: not so' 'acquire a' 'hgetall $lock +> a 2'
-  noticed '!> a: not so' 'acquire a' 'hgetall $lock !> a'
-  noticed '1..2: not so' 'acquire a' 'pttl $lock -> 1..2'
-  noticed 'it does not fail' 'acquire a ! OOM'
-  noticed 'OOM' full 'acquire a ! right'
-  noticed 'the server says: ERR unknown command' 'acquired a'
-  noticed 'there is no $lick' 'exists $lick => 0'
-  noticed 'keys without a TTL: x' 'set x y'
-  noticed 'does not hold: 1 == 2' 'check 1 == 2'
-  noticed 'has not heard it' 'listen b' 'hears b granted'
-  noticed 'has heard' 'line a b' 'release a' 'silent b'
-  noticed 'keys have changed' 'unchanged acquire a'
-  noticed 'it executed' 'for i 1 9 "set x$i y px 60000"' "little eval \"for i = 1, 2000 do redis.call('get', 'x') end\" 0"
-  noticed 'not done after 0 calls' 'until_done 0 acquire a'
-  noticed 'the reply is too long' 'size 9 acquire a'
-  noticed "with {'x': '2'}" '@ x: 1 2' 'check $x == 1'
-  noticed '0 failures in 0 sections' '@ x:'
+  wrong 'wrong.table:3: renew a => renewed' 'acquire a -> granted' 'renew a => renewed' 'inspect'
+  wrong '-> held: not so' 'acquire a -> held'
+  wrong '+> a 2: not so' 'acquire a' 'hgetall $lock +> a 2'
+  wrong '!> a: not so' 'acquire a' 'hgetall $lock !> a'
+  wrong '1..2: not so' 'acquire a' 'pttl $lock -> 1..2'
+  wrong 'it does not fail' 'acquire a ! OOM'
+  wrong 'OOM' full 'acquire a ! right'
+  wrong 'the server says: ERR unknown command' 'acquired a'
+  wrong 'there is no $lick' 'exists $lick => 0'
+  wrong 'keys without a TTL: x' 'set x y'
+  wrong 'does not hold: 1 == 2' 'check 1 == 2'
+  wrong 'has not heard it' 'listen b' 'hears b granted'
+  wrong 'has heard' 'line a b' 'release a' 'silent b'
+  wrong 'keys have changed' 'unchanged acquire a'
+  wrong 'it executed' 'for i 1 9 "set x$i y px 60000"' "little eval \"for i = 1, 2000 do redis.call('get', 'x') end\" 0"
+  wrong 'not done after 0 calls' 'until_done 0 acquire a'
+  wrong 'the reply is too long' 'size 9 acquire a'
+  wrong "with {'x': '2'}" '@ x: 1 2' 'check $x == 1'
+  wrong '0 failures in 0 sections' '@ x:'
 }
 
 @test "acquire" { table acquire; }
