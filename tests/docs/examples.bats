@@ -88,17 +88,12 @@ documented() {
   (($(ls block.* | wc -l) >= 30))
 }
 
-@test "no documented script does anything while another owner has its lock" {
+@test "no documented script does anything while another owner has its lock, or if Redis is unreachable" {
   local script
   documented
   by_another
   for script in block.*; do nothing_of "$script"; done
   redis srv flushall
-}
-
-@test "no documented script does anything if Redis is unreachable" {
-  local script
-  documented
   export RLOCK_URL=unix://$PWD/none
   for script in block.*; do nothing_of "$script"; done
 }
@@ -162,20 +157,18 @@ cron_lines() {
   ((count >= 10)) || { echo "$count lines" && cron_lines && return 1; }
 }
 
-@test "rlock-run.1: in a pipeline, readers and a writer, slots, several names" {
+@test "rlock-run.1: in a pipeline, readers and a writer, slots, several names; a migration, once for its version" {
   local number
   for number in 2 3 4 5 6; do follow rlock-run.1 $number; done
   [[ $(<calls) == $'deploy.sh  under deploy\nreport.sh  under catalogue\nimport.sh  under catalogue\nmake  under builds\nmake test under boards\nmigrate.sh  under catalogue-db catalogue-files' ]]
-}
-
-@test "rlock-run.1: a migration, once for its version" {
+  rm calls
   follow rlock-run.1 7
   follow rlock-run.1 7
   [[ $(<calls) == 'migrate.sh  under migrations' ]]
   redis srv del 'rlock:once:{migrations}'
 }
 
-@test "rlock-acquire.1: by hand, over several steps; while another owner has the lock, nothing is done" {
+@test "rlock-acquire.1: by hand, over several steps or those of a pipeline, with the fencing token; under another owner's lock, nothing is done" {
   local owner number
   follow rlock-acquire.1 1
   [[ $(cut -d' ' -f1 calls) == $'step-one\nstep-two' && $(redis srv exists deploy) == 0 ]]
@@ -187,18 +180,12 @@ cron_lines() {
     [[ ! -e calls ]]
   done
   rlock release deploy --owner "$owner"
-}
-
-@test "rlock-acquire.1: over the steps of a pipeline" {
   example rlock-acquire.1 2 >script
   [[ $(wc -l <script) == 3 ]]
   # The first two lines and the third, each in its own shell, whose parent is the runner.
   sed "1{N;s/\n/; /}; s/.*/bash -euc '&'/" script >runner
   run -0 --separate-stderr bash -eu runner
   [[ -s owner && $(redis srv exists deploy) == 0 ]]
-}
-
-@test "rlock-acquire.1: with the fencing token" {
   # shellcheck disable=SC2016 # for the stub
   printf 'echo "$RLOCK_TOKEN" >token\n' >>deploy.sh
   follow rlock-acquire.1 3
@@ -223,13 +210,10 @@ cron_lines() {
   redis srv del 'rlock:once:{nightly}'
 }
 
-@test "rlock-history.1: a job and its history" {
+@test "rlock-history.1: a job and its history; rlock-force-unlock.1: a lock is stuck at night" {
   follow rlock-history.1 1
   [[ $(<calls) == 'backup  under nightly' && $output == ENDED*nightly* && $(<page.html) == *'"nightly"'* ]]
   redis srv del 'rlock:history:{nightly}' 'rlock:totals:{nightly}' # they stay for a month
-}
-
-@test "rlock-force-unlock.1: a lock is stuck at night" {
   rlock acquire deploy --lease 10m
   example rlock-force-unlock.1 1 >script
   run -0 python3 "$TESTS_DIR/lib/terminal.py" '[y/N]' y bash -eu script
@@ -265,7 +249,7 @@ tldr_examples() {
     sed -E 's/\{\{\[(-.)\|(--[a-z-]+)\]\}\}/\1/g; s/\{\{name\}\}/deploy/g; s/\{\{command\}\}/deploy.sh/g; s/\{\{([^}]*)\}\}/\1/g' | as_here
 }
 
-@test "the tldr page has the usual form, and its options exist" {
+@test "the tldr page has the usual form, its options exist, and each of its examples works" {
   local page=$TESTS_DIR/../docs/tldr/rlock.md pair
   # A title, a description, and up to eight examples: a sentence with a colon, an empty line, a line of code.
   [[ $(head -n 1 "$page") == '# rlock' && $(sed -n 2p "$page") == '' && $(sed -n 3p "$page") == '> '*. ]]
@@ -275,9 +259,6 @@ tldr_examples() {
   for pair in $(grep -oE '\[-.\|--[a-z-]+\]' "$page" | tr -d '[]' | tr '|' ,); do
     rlock run --help | grep -qE "^ +$pair "
   done
-}
-
-@test "each example of the tldr page" {
   PATH=$PWD:$PATH
   tldr_examples >examples
   [[ $(wc -l <examples) == 8 && $(grep -c '{{' examples) == 0 ]]
@@ -298,15 +279,12 @@ tldr_examples() {
   redis srv del 'rlock:once:{nightly}' 'rlock:once:{migrations}'
 }
 
-@test "acquire --help: each example" {
+@test "the help of acquire, renew, release, status and force-unlock: each example; that with an owner does not touch another's lock" {
   help_examples acquire >script
   [[ $(grep -c rlock script) == 6 ]]
   echo 'rlock release deploy --owner "$owner"' >>script
   run -0 --separate-stderr bash -eu script
   [[ $(<calls) == 'deploy.sh  under deploy' && $(redis srv exists deploy) == 0 ]]
-}
-
-@test "renew --help and release --help: each example" {
   {
     echo 'owner=$(rlock acquire deploy --lease 10s)'
     help_examples renew
@@ -317,20 +295,11 @@ tldr_examples() {
   rlock run --once 1.4 migrations -- true
   run -0 --separate-stderr bash -eu script
   ((lines[-1] > 1000000))
-}
-
-@test "status --help: each example" {
   help_examples status >script
   local owner
   owner=$(rlock acquire deploy --lease 10m)
   run -0 --separate-stderr bash -eu script
   [[ $output == *'state     held'*$'\nbusy\nnightly: no success is known'*$'\nno backup today' ]]
-  rlock release deploy --owner "$owner"
-}
-
-@test "force-unlock --help: the example with an owner does not touch another owner's lock" {
-  local owner
-  owner=$(rlock acquire deploy --lease 10m)
   help_examples force-unlock | tail -n 1 >script
   run -76 --separate-stderr bash -eu script
   [[ $(redis srv hgetall deploy) == "$owner"$'\n1' ]]

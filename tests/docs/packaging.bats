@@ -15,13 +15,6 @@ needs_static_build() {
   grep -qx 'RLOCK_STATIC:BOOL=ON' "$BUILD/CMakeCache.txt" || skip 'the program is not static'
 }
 
-@test "the scripts of packaging/ have no errors" {
-  command -v shellcheck >/dev/null || skip 'no shellcheck'
-  cd "$ROOT"
-  shellcheck -x -S warning packaging/*.sh \
-    packaging/{debian-source,image,linked,musl,npm,provenance,release,verify,wheel} packaging/try-*
-}
-
 @test "every script of packaging/ explains itself with --help, or needs an argument" {
   cd "$ROOT"
   local script
