@@ -30,6 +30,11 @@ set_password() {
   (umask 077 && printf '%s\n' "$1" >pass.new)
   mv pass.new pass
 }
+new_password_everywhere() {
+  set_password "$1"
+  new_password "$1"
+  cut_connections
+}
 cut_connections() { redis srv client kill user worker >/dev/null; }
 
 # No process that names the test's folder is left, except the test's own.
@@ -72,7 +77,7 @@ agent_parts() {
   not grep -F -e number- -e first file.err command.err
 }
 
-@test "a refused password is tried again until the deadline" {
+@test "a refused password is tried again until the deadline, and so is a command that is slower than one attempt to renew" {
   job_until end -v -l 9s --password-command "$COMMAND" job
   new_password second
   cut_connections
@@ -82,9 +87,7 @@ agent_parts() {
   wait_until said 'renewed again'
   touch end
   job_status 3
-}
-
-@test "a password command that is slower than one attempt to renew serves the next attempt" {
+  rm begun end
   job_until end -v -l 12s --password-command "sleep 1.5; $COMMAND" job
   wait_until renewed job.err 1
   cut_connections
@@ -179,24 +182,15 @@ end_of_roots() {
   rm pid
 }
 
-# reach: the user nobody may enter this test's folder.
-reach() { chmod 711 "$BATS_RUN_TMPDIR/test" . 2>/dev/null || true; }
-
-@test "a file that only another user may read: what to do" {
-  [[ $(id -u) == 0 ]] || skip 'only root can become another user'
-  needs_nobody
-  reach
-  tells 78 'pass: Permission denied; use a file of your own (chmod 600)' as_nobody "$RLOCK" --password-file "$PWD/pass" run job -- touch ran
-  [[ ! -e ran ]]
-}
-
 connected() { redis srv client list | grep -q 'cmd=evalsha user=worker'; }
 
 # A folder below another user's home, as after `sudo -u`: a process that is in it may stay, but not come back.
-@test "a folder whose path cannot be entered: hooks and the password command still run there" {
+@test "a folder whose path cannot be entered: hooks and the password command still run there; a file that only another user may read" {
   [[ $(id -u) == 0 ]] || skip 'only root can close a folder to the user that is in it'
   needs_nobody
-  reach
+  chmod 711 "$BATS_RUN_TMPDIR/test" . 2>/dev/null || true # as_nobody may enter it
+  tells 78 'pass: Permission denied; use a file of your own (chmod 600)' as_nobody "$RLOCK" --password-file "$PWD/pass" run job -- touch ran
+  [[ ! -e ran ]]
   local here=$PWD
   mkdir -p closed/in
   chmod 700 closed
@@ -218,9 +212,7 @@ connected() { redis srv client list | grep -q 'cmd=evalsha user=worker'; }
   needs_pid_namespaces
   job_until end -v -l 5s --isolate --password-command "$COMMAND" job
   wait_until renewed job.err 1
-  set_password second
-  new_password second
-  cut_connections
+  new_password_everywhere second
   wait_until renewed job.err 3
   touch end
   job_status 3
@@ -234,9 +226,7 @@ connected() { redis srv client list | grep -q 'cmd=evalsha user=worker'; }
     first=$agent
     kill -KILL "$agent"
     wait_until another_agent
-    set_password "$second"
-    new_password "$second"
-    cut_connections
+    new_password_everywhere "$second"
     wait_until renewed job.err $(($(renewals job.err) + 2))
   done
   touch end
@@ -268,7 +258,7 @@ another_agent() {
 VICTIMS
 }
 
-@test "guards that were forked ahead of the lock have an agent, too" {
+@test "guards that were forked ahead of the lock have an agent, too; a keeper runs the command after its variables are gone" {
   local owner
   owner=$(rlock --url "$ADMIN" acquire job --lease 10m)
   job_start -l 5s --password-command "$COMMAND" job -- sh -c 'touch begun; until [ -e end ]; do sleep 0.02; done'
@@ -276,22 +266,14 @@ VICTIMS
   agent_parts
   rlock --url "$ADMIN" release job --owner "$owner"
   wait_until test -e begun
-  new_password second
-  set_password second
-  cut_connections
+  new_password_everywhere second
   wait_until connected
   touch end
   job_status 0
-}
-
-@test "a keeper runs the command after its variables are gone" {
-  local owner
   sleep 1000 3>&- &
   process=$!
   owner=$(FILE=$PWD/pass RLOCK_PASSWORD_COMMAND='cat "$FILE"' rlock acquire --for-pid "$process" --lease 5s job)
-  new_password second
-  set_password second
-  cut_connections
+  new_password_everywhere third
   wait_until connected
   [[ $(redis srv hgetall job) == "$owner"$'\n1' ]]
   kill "$process"

@@ -111,7 +111,7 @@ PYTHON
   done
 }
 
-@test "leftovers are ended, and the status is the command's; --max-hold ends the whole tree: 124" {
+@test "leftovers are ended and named, zombies are reaped, and the status is the command's; --max-hold ends the whole tree: 124" {
   run -3 isolated -k 300ms a -- bash -c "
     bash -c '$(sleeper)' &
     $(stubborn)
@@ -122,24 +122,16 @@ PYTHON
   run -124 isolated --max-hold 600ms -k 300ms a -- bash -c "$(stubborn) trap '' TERM; while :; do sleep 0.1; done"
   sleepers 0
   free
-}
-
-@test "orphans inside are no problem: zombies are reaped, and the end of one does not end the job" {
-  run -4 rlock run --isolate a -- bash -c '
+  # The first process of the namespace is not named.
+  run -0 --separate-stderr isolated a -- bash -c 'setsid bash -c "touch ready; exec sleep 1000" </dev/null >/dev/null 2>&1 &
+    until [[ -e ready && $(readlink "/proc/$!/exe") == */sleep ]]; do sleep 0.02; done'
+  assert_says 'ended 1 process that the command left: sleep (pid '
+  # The end of an orphan does not end the job.
+  run -4 --separate-stderr isolated a -- bash -c '
     (sleep 0.05 &) ; (sleep 0.1 & ) ; (false &)
     sleep 0.5
     ps -eo stat= | grep -q "^Z" && exit 5
     exit 4'
-  free
-}
-
-@test "the leftovers are named, but not the first process of the namespace" {
-  run -0 --separate-stderr isolated a -- bash -c 'setsid bash -c "touch ready; exec sleep 1000" </dev/null >/dev/null 2>&1 &
-    until [[ -e ready && $(readlink "/proc/$!/exe") == */sleep ]]; do sleep 0.02; done'
-  assert_says 'that the command left: '
-  assert_says 'ended 1 process '
-  assert_says 'sleep (pid '
-  run -0 --separate-stderr isolated a -- true
   [[ -z $stderr ]]
 }
 
@@ -178,7 +170,7 @@ PYTHON
   free
 }
 
-@test "an ordinary user: pids, user, files, status, leftovers" {
+@test "an ordinary user: pids, user, files, status, leftovers; both guards killed at once leave nothing" {
   user_namespaces
   mkdir -m 777 open
   cd open || return
@@ -189,10 +181,6 @@ PYTHON
   ((lines[1] < 10))
   sleepers 0
   free
-}
-
-@test "an ordinary user: both guards killed at once leave nothing" {
-  user_namespaces
   local as=()
   [[ $(id -u) != 0 ]] || as=(setpriv --reuid=65534 --regid=65534 --clear-groups)
   HOME=/nonexistent "${as[@]}" "$RLOCK" run --isolate --lease 6s a -- bash -c "$(stubborn) $(sleeper)" >job.out 2>job.err 3>&- &
@@ -254,7 +242,7 @@ PYTHON
   free
 }
 
-@test "what the command mounts and unmounts stays inside" {
+@test "what the command mounts and unmounts stays inside; where / is not a mount point, it sees only its own processes, and others still see theirs" {
   [[ $(id -u) == 0 ]] || skip 'only root can mount'
   run -0 --separate-stderr unshare -m --propagation shared bash -ec '
     mkdir inside outside
@@ -262,10 +250,7 @@ PYTHON
     "$0" run --isolate a -- sh -ec "mount -t tmpfs none inside; umount outside; mountpoint -q inside && ! mountpoint -q outside"
     ! mountpoint -q inside && mountpoint -q outside' "$RLOCK"
   [[ -z $stderr ]]
-}
-
-@test "in a chroot where / is not a mount point, the command sees only its own processes, and the others still see theirs" {
-  [[ $(id -u) == 0 ]] || skip 'only root can prepare it'
+  # In a chroot.
   run -0 --separate-stderr unshare -m --propagation shared bash -ec '
     mkdir root
     for folder in /*; do

@@ -49,11 +49,6 @@ waiter() {
   wait_until waits
 }
 waits() { [[ $(rlock status job) == *waiting* ]]; }
-ends() {
-  local status=0
-  wait "$1" || status=$?
-  [[ $status == "$2" ]]
-}
 
 # refused STATUS TEXT...: a job is not started.
 refused() {
@@ -334,7 +329,7 @@ runs() { one_server && [[ $(readlink "/proc/$(servers)/exe") == "$1" ]]; }
   [[ -e lost && $(servers) == "$before" ]]
 }
 
-@test "a waiter starts the server of a killed one, keeps its place, and gets the lock" {
+@test "a waiter or keeper starts the server of a killed one: the waiter keeps its place, and gets the lock; the keeper keeps its lock" {
   owner=$(rlock acquire job --lease 10m)
   waiter
   kill_server
@@ -342,11 +337,7 @@ runs() { one_server && [[ $(readlink "/proc/$(servers)/exe") == "$1" ]]; }
   run -75 rlock run -n job -- true
   wait_until waits
   rlock release job --owner "$owner"
-  ends "$waiter" 5
-  one_server
-}
-
-@test "a keeper starts the server of a killed one, and keeps its lock" {
+  exits "$waiter" 5
   sleep 1000 3>&- &
   local watched=$!
   rlock acquire job --lease 5s --for-pid "$watched" >/dev/null
@@ -358,18 +349,13 @@ runs() { one_server && [[ $(readlink "/proc/$(servers)/exe") == "$1" ]]; }
   wait_until not rlock status --is-held job
 }
 
-@test "stop refuses while locks are held, except with --yes" {
+@test "stop refuses while locks are held, except with --yes, and does not end one that was granted after it has looked" {
   owner=$(rlock acquire job --lease 1m)
   tells 75 "locks are held: 'job'; to stop the server anyway, give --yes; running jobs start it again" rlock local stop
   rlock local stop --yes
   wait_until not running
   run -75 rlock run -n job -- true # started again, and the lock is still there
   rlock release job --owner "$owner"
-  rlock local stop
-}
-
-@test "stop does not end a lock that was granted after it has looked" {
-  rlock run job -- true
   mv "$dir/redis.sock" "$dir/real"
   PROXY_HOLD="SCAN:$dir/go" python3 "$TESTS_DIR/lib/proxy.py" "$dir/redis.sock" "$dir/real" "$dir/seen" 3>&- &
   proxy=$!
@@ -585,7 +571,7 @@ own_host() {
   wait "$first"
 }
 
-@test "own folder: HOME and XDG_RUNTIME_DIR change nothing, and nobody else can enter it, whatever the umask is" {
+@test "own folder: HOME and XDG_RUNTIME_DIR change nothing, nobody else can enter it, whatever the umask is, and each host has its own" {
   own_host
   run -0 --separate-stderr in_own_host 'mkdir -p /tmp/h /tmp/x; ./rlock local status | grep folder;
     HOME=/tmp/h XDG_RUNTIME_DIR=/tmp/x XDG_STATE_HOME=/tmp/x ./rlock local status | grep folder;
@@ -599,10 +585,6 @@ own_host() {
   (umask 0777 && rlock run x -- true)
   rlock local stop
   [[ $(stat -c %a "$dir" "$dir/redis.log") == $'700\n600' ]]
-}
-
-@test "own folder: hosts that share a home have one folder each" {
-  own_host
   [[ -e /etc/machine-id ]] || skip 'this host has no /etc/machine-id'
   run -0 --separate-stderr in_own_host './rlock local status | grep folder
     echo 0123456789abcdef0123456789abcdef >/tmp/id; mount --bind /tmp/id /etc/machine-id; ./rlock local status | grep folder
@@ -641,20 +623,19 @@ own_host() {
   run -0 rlock run -n job -- true
 }
 
-@test "a folder that is moved ends its server, and the job using it says so; the next server keeps its socket" {
+@test "a folder that is moved ends its server, and the job using it says so; one that is unreadable for a while keeps it and its locks" {
   held --lease 6s
   server=$(servers)
   mv "$dir" away
   owner=$(rlock acquire job --lease 10m) # mostly before the job renews its lock
-  ends "$job" 74
+  exits "$job" 74
   wait_until gone "$server"
   grep -q 'removed or replaced' err
   one_server
   test -S "$dir/redis.sock"
   rlock release job --owner "$owner"
-}
-
-@test "a folder that is unreadable for a while keeps its server and its locks" {
+  rlock local stop
+  rm started
   mkdir above
   dir=$PWD/above/l
   export RLOCK_URL=local:$dir

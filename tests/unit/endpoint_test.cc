@@ -84,26 +84,6 @@ TEST(Endpoint, ReadsBackWhatItShowsAndItsUrl) {
   }
 }
 
-TEST(Endpoint, RefusesTheRest) {
-  for (const std::string& url :
-       split("|host|host:6379|http://h|REDIS://h|redis:/h|redis://h:0|redis://h:70000|redis://h:|"
-             "redis://h:x|redis://h:1:2|redis://::1|redis://[::1|redis://[::1]x|redis://[h]|"
-             "redis://h/x|redis://h/-1|redis://h/1/2|redis://h?x=1|redis://h#f|redis://%zz|"
-             "redis://%0|redis://%00|unix://run/x|unix://|unix:///x?db=|unix:///x?q=1|local:x|"
-             "rediss://h/x|redisss://h|redis://a b",
-             '|')) {
-    const auto endpoint = parse_endpoint(url);
-    ASSERT_FALSE(endpoint) << url;
-    EXPECT_EQ(endpoint.error().code, Error::Code::usage) << url;
-  }
-}
-
-TEST(Endpoint, RefusesAZeroByteAlsoIfItIsNotEncoded) {
-  for (const std::string_view url : {"redis://a\0b"sv, "unix:///a\0b"sv, "local:/a\0b"sv, "redis://u:p\0q@h"sv}) {
-    EXPECT_FALSE(parse_endpoint(url)) << url;
-  }
-}
-
 // Nor a lone word, which redis-cli takes for a password.
 TEST(Endpoint, NeverShowsAPassword) {
   for (const char* url : {"redis://u:hunter2@h:1", "unix://u:hunter2@/s", "redis://:hunter2@h", "redis://hunter%32@h",
@@ -117,35 +97,6 @@ TEST(Endpoint, NeverShowsAPassword) {
   EXPECT_EQ(parse_endpoint("redis://hunter2@h:1/2")->display(), "redis://***@h:1/2");
   EXPECT_EQ(parse_endpoint("unix://hunter2@/s")->display(), "unix://***@/s");
   EXPECT_EQ(parse_endpoint("redis://u:@h:1")->display(), "redis://u@h:1");
-  for (const char* url : {"redis://u:hunter2@h:0",
-                          "redis://u:hunter2@h/x",
-                          "reds://u:hunter2@h",
-                          "u:hunter2@h",
-                          "redis://u:hunter2%@h",
-                          "unix://u:hunter2@x",
-                          "redis://u:hunter2@h?x",
-                          "redis://hunter2@h:0",
-                          "redis://hunter2@h/x",
-                          "reds://hunter2@h",
-                          "hunter2@h",
-                          "hunter2@h:6379",
-                          "redis://hunter2%@h",
-                          "redis://hunter2%00@h",
-                          "unix://hunter2@x",
-                          "unix:hunter2@/s",
-                          "redis://hunter2@h?x",
-                          "redis:hunter2@h",
-                          "redis:/hunter2@h",
-                          "redis//hunter2@h:1",
-                          "local:hunter2@h",
-                          "/hunter2@h",
-                          "redis://hunter2@a,b",
-                          "redis://hunter2@a:1,redis://hunter2@b",
-                          "redis://hunter2@[h]"}) {
-    const auto endpoint = parse_endpoint(url);
-    ASSERT_FALSE(endpoint) << url;
-    EXPECT_FALSE(endpoint.error().message.contains("hunter")) << endpoint.error().message;
-  }
 }
 
 TEST(SecretIn, SecretsAndPasswordsAreFound) {
@@ -191,20 +142,30 @@ TEST(Address, ReadsBackWhatItShowsWhichIsNoLoneWord) {
 }
 
 TEST(Address, RefusesTheRestAndShowsNoPassword) {
-  for (const std::string& url :
-       split("redis+sentinel:// redis+sentinel://a redis+sentinel://a/ redis+sentinel:///m "
-             "redis+sentinel://a,/m redis+sentinel://,a/m redis+sentinel://u:hunter2@a,b:x/m "
-             "redis+sentinel://u:hunter2@a/m/x redis+sentinel://u:hunter2@a/m/1/2 "
-             "redis+sentinel://a/m?x=1 redis+sentinel://a,redis://b/m "
-             "redis+sentinel://a:1,redis://b:2/m redis+sentinel://a/%00 redis+sentinel://a/%0a "
-             "redis://u:hunter2@a,b redis+sentinel://hunter2@a redis+sentinel://hunter2%@a/m "
-             "redis+cluster://hunter2@a, redis+cluster://hunter2@a:0 redis+cluster:/hunter2@a "
-             "redis+clusters://hunter2@a redis+sentinels://a/m",
-             ' ')) {
+  for (const std::string& url : split(
+           "|host|host:6379|http://h|REDIS://h|redis:/h|redis://h:0|redis://h:70000|redis://h:|redis://h:x|"
+           "redis://h:1:2|redis://::1|redis://[::1|redis://[::1]x|redis://[h]|redis://h/x|redis://h/-1|redis://h/1/2|"
+           "redis://h?x=1|redis://h#f|redis://%zz|redis://%0|redis://%00|unix://run/x|unix://|unix:///x?db=|"
+           "unix:///x?q=1|local:x|rediss://h/x|redisss://h|redis://a b|"
+           "redis://u:hunter2@h:0|redis://u:hunter2@h/x|reds://u:hunter2@h|u:hunter2@h|redis://u:hunter2%@h|"
+           "unix://u:hunter2@x|redis://u:hunter2@h?x|redis://hunter2@h:0|redis://hunter2@h/x|reds://hunter2@h|"
+           "hunter2@h|hunter2@h:6379|redis://hunter2%@h|redis://hunter2%00@h|unix://hunter2@x|unix:hunter2@/s|"
+           "redis://hunter2@h?x|redis:hunter2@h|redis:/hunter2@h|redis//hunter2@h:1|local:hunter2@h|/hunter2@h|"
+           "redis://hunter2@a,b|redis://hunter2@a:1,redis://hunter2@b|redis://hunter2@[h]|redis://u:hunter2@a,b|"
+           "redis+sentinel://|redis+sentinel://a|redis+sentinel://a/|redis+sentinel:///m|redis+sentinel://a,/m|"
+           "redis+sentinel://,a/m|redis+sentinel://u:hunter2@a,b:x/m|redis+sentinel://u:hunter2@a/m/x|"
+           "redis+sentinel://u:hunter2@a/m/1/2|redis+sentinel://a/m?x=1|redis+sentinel://a,redis://b/m|"
+           "redis+sentinel://a:1,redis://b:2/m|redis+sentinel://a/%00|redis+sentinel://a/%0a|"
+           "redis+sentinel://hunter2@a|redis+sentinel://hunter2%@a/m|redis+sentinels://a/m|"
+           "redis+cluster://hunter2@a,|redis+cluster://hunter2@a:0|redis+cluster:/hunter2@a|redis+clusters://hunter2@a",
+           '|')) {
     const auto address = parse_address(url);
     ASSERT_FALSE(address) << url;
     EXPECT_EQ(address.error().code, Error::Code::usage) << url;
-    EXPECT_EQ(address.error().message.find("hunter2"), std::string::npos) << address.error().message;
+    EXPECT_FALSE(address.error().message.contains("hunter")) << address.error().message;
+  }
+  for (const std::string_view url : {"redis://a\0b"sv, "unix:///a\0b"sv, "local:/a\0b"sv, "redis://u:p\0q@h"sv}) {
+    EXPECT_FALSE(parse_address(url)) << url;
   }
 }
 
