@@ -37,12 +37,10 @@ holder() { as "$1" "$RLOCK" run x -- "$RLOCK" status x | sed -n 's/^holder *\(.*
   needs_nobody
   local text
   getent_that 'echo "jane.doe:x:61234:61234:Jane:/home/jane:/bin/sh"'
-  run -0 holder 61234
-  [[ $output == jane.doe ]]
+  prints jane.doe holder 61234
   for text in 'exit 2' 'echo jane:x:61235:61235:Jane:/home/jane:/bin/sh' 'echo jane:x:61234' 'echo ::::' 'echo +:x:61234:61234:::'; do
     getent_that "$text"
-    run -0 holder 61234
-    [[ $output == 61234 ]]
+    prints 61234 holder 61234
   done
 }
 
@@ -51,7 +49,6 @@ holder() { as "$1" "$RLOCK" run x -- "$RLOCK" status x | sed -n 's/^holder *\(.*
   getent_that 'exec sleep 100'
   local began
   began=$(now_ms)
-  run -0 as 61234 "$RLOCK" run x -- echo ran
-  [[ $output == ran ]]
+  prints ran as 61234 "$RLOCK" run x -- echo ran
   not past 20000
 }

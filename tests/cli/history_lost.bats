@@ -45,8 +45,7 @@ keys_left() { redis srv --raw keys 'rlock:hold:*' | grep -E ':(due|entry)$' || t
   rlock run a -- true
   rlock run --history a -- true
   [[ $(entries a) == 2 && $(losses a) == 1 && -z $(keys_left) ]]
-  FIELDS='outcome result' run -0 holds
-  [[ $output == $'released exited\ngone expired' ]]
+  FIELDS='outcome result' prints $'released exited\ngone expired' holds
   FIELDS='user host pid held_ms' run -0 holds --failed
   read -r user host pid held <<<"$output"
   [[ $user == "$(id -un)" && $host == "$(uname -n)" && $pid == "$frontend" ]]
@@ -197,11 +196,9 @@ keys_left() { redis srv --raw keys 'rlock:hold:*' | grep -E ':(due|entry)$' || t
   # One that a minority has lost may have continued.
   redis s2 zadd 'rlock:hold:{z}:due' 5 owner:1
   redis s2 xadd 'rlock:history:{y}' '*' outcome gone end expired owner owner:1
-  FIELDS=name run -0 holds
-  [[ $output == q ]]
+  FIELDS=name prints q holds
   rlock run q -- true
-  FIELDS='name outcome result' run -0 holds
-  [[ $output == 'q gone expired' ]]
+  FIELDS='name outcome result' prints 'q gone expired' holds
   [[ $(on_servers xlen 'rlock:history:{q}') == *1*1* && $(on_servers hget 'rlock:totals:{q}' losses) == *1*1* ]]
   quorum_stop
 }

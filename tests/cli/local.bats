@@ -189,11 +189,9 @@ runs() { one_server && [[ $(readlink "/proc/$(servers)/exe") == "$1" ]]; }
   server=$(servers)
   redis-cli -s "$dir/redis.sock" save >/dev/null # with this, Redis closes a descriptor of the folder
   tells 0 "process   $server" rlock local status
-  run -0 --separate-stderr rlock local stop
-  [[ $output == stopped ]]
+  prints stopped rlock local stop
   gone "$server"
-  run -0 --separate-stderr rlock local stop
-  [[ $output == 'not running' ]]
+  prints 'not running' rlock local stop
 }
 
 @test "a server that answers nobody: it is found even after SAVE, or named as not visible; a job survives it" {
@@ -500,8 +498,7 @@ PY
   rlock release job --owner "$owner"
   rlock local stop
   old_version
-  run -0 --separate-stderr rlock local stop
-  [[ $output == stopped ]]
+  prints stopped rlock local stop
   wait_until gone "$old"
   not running
 }

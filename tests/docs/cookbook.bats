@@ -129,8 +129,7 @@ rows() {
   block --max-hold
   printf '#!/bin/sh\nexec sleep 1000\n' >backup.sh
   sed -i 's/--min-hold 1h --max-hold 3h/--max-hold 100ms/' script
-  run -124 --separate-stderr bash script
-  assert_says 'backup'
+  tells 124 'backup' bash script
   redis srv flushall
 }
 
@@ -199,8 +198,7 @@ rows() {
 
 @test "a shell under the lock: the lock is free when the shell exits" {
   grep '^    rlock run .*-- bash$' "$BOOK" >script
-  run -0 bash script <<<'rlock status deploy'
-  assert_says 'reason    Alice repairs the database'
+  tells 0 'reason    Alice repairs the database' bash script <<<'rlock status deploy'
   [[ $(redis srv exists deploy) == 0 ]]
 }
 

@@ -216,8 +216,7 @@ cron_lines() {
   redis srv del 'rlock:history:{nightly}' 'rlock:totals:{nightly}' # they stay for a month
   rlock acquire deploy --lease 10m
   example rlock-force-unlock.1 1 >script
-  run -0 python3 "$TESTS_DIR/lib/terminal.py" '[y/N]' y bash -eu script
-  assert_says 'state     held'
+  tells 0 'state     held' python3 "$TESTS_DIR/lib/terminal.py" '[y/N]' y bash -eu script
   assert_says 'deploy: free'
   [[ $(redis srv exists deploy) == 0 ]]
 }
@@ -231,8 +230,7 @@ cron_lines() {
   # Its server stands for one that does not exist here.
   sed -i 's/cache\.example/127.0.0.1:1/' example.toml
   unset RLOCK_URL
-  run -69 --separate-stderr rlock --config example.toml run -n deploy -- touch ran
-  assert_says '127.0.0.1:1'
+  tells 69 '127.0.0.1:1' rlock --config example.toml run -n deploy -- touch ran
   [[ ! -e ran ]]
 }
 

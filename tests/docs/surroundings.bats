@@ -89,8 +89,7 @@ needs_node() { command -v node >/dev/null || skip 'NO NODE HERE: the action for 
   local number
   mkdir -p srv/data srv/backup
   here <"$EXAMPLES/backup.sh" >backup.sh
-  run -2 sh backup.sh
-  assert_says 'rlock run backup'
+  tells 2 'rlock run backup' sh backup.sh
   for number in 1 2 3 4 5 6 7 8 9; do
     echo "$number" >srv/data/number
     rlock run backup -- sh backup.sh
@@ -204,8 +203,7 @@ cp .lock-owner before
 cmp .lock-owner before
 sh ci-last-step.sh
 END
-  run -0 bash -eu runner
-  assert_says 'status 75'
+  tells 0 'status 75' bash -eu runner
   # Without LOCK_PID nothing is taken.
   run -2 --separate-stderr sh ci-first-step.sh
   [[ $stderr == *'LOCK_PID=$PPID'* && $(redis srv exists deploy) == 0 ]]
@@ -258,8 +256,7 @@ NAME_OF_A_BRANCH='-x"; touch ran; $(touch ran) `touch ran` '"'\$LOCK"
 @test "GitLab: the lock is held as long as the script's shell lives; a branch's name cannot become a part of the script" {
   export CI_PROJECT_PATH_SLUG=team-application CI_JOB_URL=https://gitlab.example/1
   component <<<'rlock status "$LOCK"; exit 4'
-  run -4 bash job
-  assert_says 'name      team-application'
+  tells 4 'name      team-application' bash job
   assert_says 'reason    https://gitlab.example/1'
   wait_until not held team-application
   # Another job has it, so the script does not start.
@@ -273,8 +270,7 @@ NAME_OF_A_BRANCH='-x"; touch ran; $(touch ran) `touch ran` '"'\$LOCK"
   rlock release team-application --owner "$owner"
   export CI_COMMIT_REF_NAME=$NAME_OF_A_BRANCH
   component 'lock=$CI_COMMIT_REF_NAME' <<<'rlock status --json -- "$LOCK"; [ "$LOCK" = "$CI_COMMIT_REF_NAME" ]'
-  run -0 bash job
-  assert_says '"state": "held"'
+  tells 0 '"state": "held"' bash job
   [[ ! -e ran ]]
 }
 
@@ -318,8 +314,7 @@ NAME_OF_A_BRANCH='-x"; touch ran; $(touch ran) `touch ran` '"'\$LOCK"
   export TMPDIR=$PWD/temporary
   PATH=/usr/bin:/bin
   component lock=deploy "archive=$archive" "sha256=$sha256" <<<'rlock status -- "$LOCK"'
-  run -0 bash job
-  assert_says 'state     held'
+  tells 0 'state     held' bash job
   component lock=deploy "archive=$archive" "sha256=$sha256" <<<'redis-cli -s "$srv_sock" del deploy "rlock:holder:{deploy}"'
   run -76 bash job
   owner=$(bin/rlock acquire deploy --lease 10m)
@@ -403,8 +398,7 @@ action() { python3 "$TESTS_DIR/lib/github_runner.py" "$EXAMPLES/github" "$@"; }
   # Slots, and a name that looks like an option.
   local owner
   owner=$(rlock acquire --slots 2 builds --lease 10m)
-  run -0 action name=builds slots=2 lease=10s -- 'rlock status builds'
-  assert_says '2 of 2'
+  tells 0 '2 of 2' action name=builds slots=2 lease=10s -- 'rlock status builds'
   rlock release builds --owner "$owner"
   run -0 action name=-x -- 'rlock status -- -x'
   [[ $(redis srv exists -x) == 0 ]]
@@ -431,15 +425,13 @@ action() { python3 "$TESTS_DIR/lib/github_runner.py" "$EXAMPLES/github" "$@"; }
   [[ $(redis srv exists deploy) == 0 ]]
   local owner
   owner=$(rlock acquire deploy --lease 10m --reason because)
-  run -75 action name=deploy wait=0 -- 'touch ran'
-  assert_says '::error title=rlock::deploy: not acquired'
+  tells 75 '::error title=rlock::deploy: not acquired' action name=deploy wait=0 -- 'touch ran'
   assert_says "reason 'because'"
   [[ ! -e ran ]]
   rlock release deploy --owner "$owner"
   run -76 action name=deploy -- 'redis-cli -s "$srv_sock" del deploy "rlock:holder:{deploy}"'
   assert_says '::error title=rlock::deploy: the lock was lost'
-  run -64 action name= -- 'touch ran'
-  assert_says 'the input `name` is missing'
+  tells 64 'the input `name` is missing' action name= -- 'touch ran'
   run -64 action name=deploy wait=soon -- 'touch ran'
   run -69 action name=deploy wait=0 "url=unix://$PWD/none" -- 'touch ran'
   [[ $output == *'summary: The job did not get its lock'* && $output != *'```'* ]] # who has it is not known
@@ -494,14 +486,11 @@ action() { python3 "$TESTS_DIR/lib/github_runner.py" "$EXAMPLES/github" "$@"; }
   archive_served
   export RUNNER_TOOL_CACHE=$PWD/cache PATH
   PATH=$(dirname "$(command -v node)"):/usr/bin:/bin # without rlock
-  run -0 action name=deploy "archive=$archive" "sha256=$sha256" -- 'rlock status deploy'
-  assert_says 'state     held'
+  tells 0 'state     held' action name=deploy "archive=$archive" "sha256=$sha256" -- 'rlock status deploy'
   assert_says 'released its lock'
   run -64 action name=deploy "archive=$archive" -- 'touch ran'
-  run -69 action name=deploy "archive=$archive.asc" "sha256=${sha256//?/0}" -- 'touch ran'
-  assert_says 'status 404'
-  run -76 action name=deploy "archive=$archive" "sha256=${sha256//?/0}" -- 'touch ran'
-  assert_says "its SHA-256 is $sha256"
+  tells 69 'status 404' action name=deploy "archive=$archive.asc" "sha256=${sha256//?/0}" -- 'touch ran'
+  tells 76 "its SHA-256 is $sha256" action name=deploy "archive=$archive" "sha256=${sha256//?/0}" -- 'touch ran'
   # Without a tool cache it is not kept: in /tmp, somebody else may have prepared a folder with links for it.
   RUNNER_TOOL_CACHE='' run -0 action name=deploy "archive=$archive" "sha256=$sha256" -- true
   [[ ! -e $TMPDIR/rlock ]]
@@ -520,14 +509,11 @@ action() { python3 "$TESTS_DIR/lib/github_runner.py" "$EXAMPLES/github" "$@"; }
   main() { env -u GITHUB_STATE -u GITHUB_OUTPUT INPUT_NAME=deploy "$@" node "$EXAMPLES/github/main.js"; }
   touch state output
   redis srv flushall
-  run -1 main GITHUB_STATE="$PWD/state"
-  assert_says '::error title=rlock::GITHUB_OUTPUT'
-  run -1 main GITHUB_OUTPUT="$PWD/output" GITHUB_STATE="$PWD/place"
-  assert_says '::error title=rlock::GITHUB_STATE'
+  tells 1 '::error title=rlock::GITHUB_OUTPUT' main GITHUB_STATE="$PWD/state"
+  tells 1 '::error title=rlock::GITHUB_STATE' main GITHUB_OUTPUT="$PWD/output" GITHUB_STATE="$PWD/place"
   [[ $(redis srv exists deploy 'redisson_lock_token:{deploy}') == 0 && ! -s output ]]
   # A full disk reports it too late.
-  run -1 main GITHUB_OUTPUT=/dev/full GITHUB_STATE="$PWD/state"
-  assert_says 'GITHUB_OUTPUT'
+  tells 1 'GITHUB_OUTPUT' main GITHUB_OUTPUT=/dev/full GITHUB_STATE="$PWD/state"
   assert_says 'ENOSPC'
   [[ $(redis srv exists deploy) == 0 ]]
   # The post step still runs.

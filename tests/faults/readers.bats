@@ -52,22 +52,17 @@ tries_for() { sed -n 's/.*trying again for \(.*\)s, then the command.*/\1/p' "$1
 }
 
 @test "the lease that a reader has is the one shown and sent; without renewals it is what it asked for" {
-  run -0 --separate-stderr rlock run -s --lease 2m --status-fd 1 x -- redis-cli -s "$srv_sock" pttl x
-  assert_says '"lease_ms":30000'
+  tells 0 '"lease_ms":30000' rlock run -s --lease 2m --status-fd 1 x -- redis-cli -s "$srv_sock" pttl x
   assert_says 'with --shared, rlock uses a lease of 30s instead of 2m'
   (($(grep -x '[0-9]*' <<<"$output") <= 30000))
-  run -0 --separate-stderr rlock acquire -s --lease 2m --for-pid $$ --json x
-  assert_says '"lease_ms":30000'
+  tells 0 '"lease_ms":30000' rlock acquire -s --lease 2m --for-pid $$ --json x
   rlock release x --owner "$(sed 's/.*"owner":"\([^"]*\)".*/\1/' <<<"$output")"
-  run -0 --separate-stderr rlock acquire -s --lease 1h --json x
-  assert_says '"lease_ms":3600000'
+  tells 0 '"lease_ms":3600000' rlock acquire -s --lease 1h --json x
   [[ -z $stderr ]]
   rlock release x --owner "$(sed 's/.*"owner":"\([^"]*\)".*/\1/' <<<"$output")"
-  run -64 --separate-stderr rlock run -s --no-renew --lease 2m x -- true
-  assert_says '--no-renew with --shared allows a lease of at most 30s'
+  tells 64 '--no-renew with --shared allows a lease of at most 30s' rlock run -s --no-renew --lease 2m x -- true
   run -0 --separate-stderr rlock run -s --no-renew --lease 30s x -- true
-  run -0 --separate-stderr rlock run -x --lease 2m --status-fd 1 x -- true
-  assert_says '"lease_ms":120000'
+  tells 0 '"lease_ms":120000' rlock run -x --lease 2m --status-fd 1 x -- true
 }
 
 @test "readers and writers killed, stopped and cut off: writers run alone, readers together, and no writer starves" {

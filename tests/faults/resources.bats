@@ -64,7 +64,7 @@ few_enough() {
   return 1
 }
 
-@test "a job that runs with few descriptors has enough for everything that may come: reconnecting, hooks, killing" {
+@test "a job that runs with few descriptors has enough for everything that may come, and those that are open already do not count as free" {
   local limit job
   few_enough
   echo "# $limit descriptors" >&3
@@ -83,12 +83,8 @@ few_enough() {
   rlock force-unlock --yes x >/dev/null
   exits "$job" 74
   all_gone pids
-}
-
-@test "the descriptors that are open already do not count as free, however many servers there are" {
-  local limit one
-  few_enough
-  one=$limit
+  # However many servers there are.
+  local one=$limit
   quorum_start 5
   few_enough
   quorum_stop
@@ -97,7 +93,7 @@ few_enough() {
   ((limit >= one + 4))
 }
 
-@test "with few processes left: refused in time, or all is well" {
+@test "with few processes left: refused in time, or all is well; a keeper is there, or the error says why not" {
   user_place
   local limit refused=0 fine=0 unstarted=0
   for limit in {1..8}; do
@@ -124,11 +120,8 @@ few_enough() {
   done
   echo "# of waiters $refused refused, $fine fine" >&3
   ((refused > 1 && fine > 1))
-}
 
-@test "with few processes left, a keeper is there or the error says why not" {
-  user_place
-  local limit refused=0 fine=0
+  refused=0 fine=0
   # The limit also counts those that have ended until process 1 reaps them, for which some take seconds.
   all_over() { [[ $(redis srv exists x) == 0 && -z $(ps -o pid= -U 61234) ]]; }
   for limit in {1..12}; do
@@ -178,8 +171,7 @@ hide_proc() { unshare -m sh -c 'mount -t tmpfs none /proc && exec "$@"' sh "$@";
     [[ ! -e ran ]]
     free
     run -77 --separate-stderr timeout 20 ./deny_call close_range "$error" "$RLOCK" --password-command 'echo secret' status --names
-    run -0 --separate-stderr timeout 20 ./deny_call close_range "$error" "$RLOCK" --url "local:$PWD/l" run x -- echo ran
-    [[ $output == ran ]]
+    prints ran timeout 20 ./deny_call close_range "$error" "$RLOCK" --url "local:$PWD/l" run x -- echo ran
     rlock --url "local:$PWD/l" local stop --yes
     rm -r l
     for call in pidfd_send_signal close_range clone3 memfd_create mlock statx; do
@@ -187,16 +179,14 @@ hide_proc() { unshare -m sh -c 'mount -t tmpfs none /proc && exec "$@"' sh "$@";
       [[ -z $stderr ]]
       free
     done
-    run -71 --separate-stderr timeout 20 ./deny_call pidfd_open "$error" "$RLOCK" run x -- touch ran
-    assert_says 'pidfd_open: '
+    tells 71 'pidfd_open: ' timeout 20 ./deny_call pidfd_open "$error" "$RLOCK" run x -- touch ran
     assert_says 'rlock needs Linux 5.4 or later'
     [[ ! -e ran ]]
     free
     rlock run x -- sleep 2 3>&- &
     job_pid=$!
     wait_until held
-    run -71 --separate-stderr timeout 20 ./deny_call pidfd_open "$error" "$RLOCK" run -w 1m x -- touch ran
-    assert_says 'pidfd_open: '
+    tells 71 'pidfd_open: ' timeout 20 ./deny_call pidfd_open "$error" "$RLOCK" run -w 1m x -- touch ran
     [[ ! -e ran ]]
     wait "$job_pid"
     free
@@ -263,7 +253,7 @@ PROGRAM
   rm go
 }
 
-@test "a command that has become root cannot be stopped: there is a message, and the lock is kept until it ends" {
+@test "a command that has become root cannot be stopped: the lock is kept until it ends, or lost once without renewal; SIGCONT is no message" {
   unstoppable
   as_user ./rlock run --lease 6s --max-hold 500ms x -- ./become 2>err 3>&- &
   local job=$! began
@@ -275,12 +265,10 @@ PROGRAM
   touch go
   exits "$job" 124
   free
-}
-
-@test "SIGCONT does not reach a command that has become root in another session: no message" {
-  unstoppable
+  rm go
+  # In another session SIGCONT does not reach it.
   as_user setsid ./rlock run x -- ./become 2>err 3>&- &
-  local job=$!
+  job=$!
   command_is_root() { is_root "$(pgrep -P "$(pgrep -o -P "$job")")"; }
   wait_until command_is_root
   kill -CONT "$job"
@@ -288,21 +276,17 @@ PROGRAM
   touch go
   wait "$job"
   [[ ! -s err ]]
-}
-
-@test "the same without renewal: the guard that cannot kill is left alone, and the loss is reported once" {
-  unstoppable
+  rm go
+  # Without renewal the guard that cannot kill is left alone, and the loss is reported once.
   as_user ./rlock run --lease 6s --no-renew --status-fd 5 x -- ./become 2>err 5>lines 3>&- &
-  local job=$! began
+  job=$!
   wait_until grep -q 'runs as another user, so rlock cannot stop it' err
   began=$(now_ms)
   wait_until past 3500
   free # nothing renews it
   touch go
-  status=0
-  wait "$job" || status=$?
+  exits "$job" 74
   cat err lines
-  [[ $status == 74 ]]
   [[ $(grep -c '"event":"lost"' lines) == 1 && $(<lines) == *"prevents its renewal"* ]]
   [[ $(<err) != *'monitor of this job'* ]]
 }
