@@ -2,14 +2,14 @@
 --
 -- The queue is a sorted set, id of a waiter -> place. The waiters are a hash, id -> record, with the fields 'open' (the time of
 -- the last release, if it was open), 'latest' (the waiter that the next --replace-waiting replaces), and 'came' (see may_come()).
--- <waiters>:<id> says who has replaced a waiter, for as long as that may ask again, and again if a reply is lost.
--- A waiter listens on its own channel before it joins the queue, so if nobody listens there, it is dead, provided that it
--- has listened to this very server. The queue may have come from another server: in a cluster with its slot, in a failover,
--- or from the disk after a restart. Its waiters then have to connect again, and keep their places in the meantime.
+-- <waiters>:<id> says who has replaced a waiter. It exists as long as that waiter may ask, even if replies are lost.
+-- A waiter listens on its own channel before it joins the queue. So if nobody listens there, the waiter is dead. But the queue
+-- may have come from another server: with its slot of a cluster, in a failover, or from the disk after a restart. Its waiters,
+-- which have listened there, then have to connect again, and keep their places in the meantime.
 -- Messages:  'granted'      the lock is yours; take it within kGrantTime, or the next waiter gets it
---            'first <ttl>'  you are the first one now: listen on the lock's channel, too; the holder has this many ms
+--            'first <ttl>'  you are the first one now: listen on the lock's channel, too; it may be free in <ttl> ms
 --            'front'        the same, but the lock may already have been released, so look
---            'behind'       another one is the first now: ask, and stop listening on the lock's channel
+--            'behind'       another waiter is the first one now: ask, and stop listening on the lock's channel
 --            'free'         the lock is free for anyone; give others a head start
 --            'replaced <by whom>'
 --            'succeeded'    what you want to run once has succeeded; ask, and you will hear who did it
@@ -74,7 +74,7 @@ local function keep_fair()
   for _, id in ipairs(ids) do
     if not redis.call('zscore', queue, id) then
       local alive_until = number_in(redis.pcall('zscore', fair_times, id), 0)
-      -- A waiter whose time is over for a minute is dead, even by the clocks of Java hosts.
+      -- If its time ended a minute ago, it is dead, even if the clocks of Java hosts differ.
       if not alive_until or alive_until > now - 60000 then
         others = true
         break
@@ -98,7 +98,7 @@ local function part(id)
     if found then
       redis.pcall('lrem', fair_queue, 1, id)
       redis.pcall('zrem', fair_times, id)
-    else  -- at the head, clients of either queue remove it as dead
+    else  -- when it is the first there, other clients find it dead, and remove it
       redis.pcall('zadd', fair_times, 0, id)
     end
     keep_fair()
@@ -112,7 +112,7 @@ local function join(id, free)
   local ids = redis.pcall('lrange', fair_queue, 0, 99)
   local nobody = #ids == 0 and (free or redis.call('hexists', lock, peek('hget', holder, 'owner') or '') == 1)
   if ids.err or nobody and not joined(id) then return false end
-  -- Redisson subtracts a waiter's time from the ends of all behind it, so each adds its own to that of the last one.
+  -- When a waiter leaves, Redisson subtracts its time from those of all behind it. So each adds its own to the last one's.
   local at, standing = #ids + 1, #ids == 100 and joined(id)
   for i, one in ipairs(ids) do
     if one == id then at, standing = i, true end
@@ -144,9 +144,9 @@ local function this_server()
   return run_id
 end
 
--- Whether a waiter that does not listen here has last listened to another server, and may come yet. Living waiters connect
--- again at once, so this is over when the first one that was called has not come within the time of a grant. 'came'
--- contains the new server, and the time of that call. `called`: this is such a call.
+-- Whether a waiter that does not listen here has last listened to another server, and may still come. Living waiters connect
+-- again at once, so no more are expected once a waiter was called and has not come within kGrantTime. The field 'came' is
+-- the run id of this server, and the time of the first call. `called`: the waiter is being called now.
 local function may_come(waiter, called)
   local here = waiter.server and this_server() or ''
   if here == '' or waiter.server == here then return false end
@@ -156,14 +156,14 @@ local function may_come(waiter, called)
   return not since or since <= now and now < since + kGrantTime
 end
 
--- False: the waiter is dead. True without the right to publish. `waiter`: its record, or nil if it must listen here.
+-- Sends a waiter a message. False: it is dead. Without the right to publish: true. `waiter`: its record; nil: it must listen.
 local function tell(id, what, waiter)
   local heard = redis.pcall(publish, grants .. id, what)
   return type(heard) == 'table' or heard > 0 or waiter ~= nil and may_come(waiter, true)
 end
 
--- Tells the first living waiter, and forgets those before it. Returns that waiter; nil: there is none, or there was no time
--- to find it. Does not tell it if it is `known`.
+-- Tells the first living waiter, and forgets those before it. Returns that waiter; nil: there is none, or no time was left to
+-- find it. `known`: a waiter that is alive, and need not be told.
 local function tell_first(what, known)
   local front = first_waiter()
   while front and front ~= known do
@@ -177,7 +177,7 @@ local function tell_first(what, known)
   return front
 end
 
--- The holder, or the end of its lease, has changed.
+-- Tells the first waiter that the holder, or the end of its lease, has changed.
 local function tell_holding() return tell_first('first ' .. text(layout.free_in())) end
 
 -- The dead among the first hundred waiters, and the first waiter; nil: nobody waits. `asker` is alive.

@@ -9,15 +9,15 @@
 --       id          text   of this call, the same if it is sent again
 --       remember    text   milliseconds for which it may be sent again; 0: it is sent only once
 --       note        map    what to record; absent: nothing
---         total       text   the total to increment, '' for none. 'forced': the holder gives it up because it was asked to, and
---                            that is the outcome. If the hold is gone, '' is 'losses', but no total is incremented if it is
---                            already recorded that the hold was taken away
+--         total       text   the total to increment, '' for none. 'forced': the holder was asked to give the lock up, and that
+--                            is the outcome in the history, too. If the hold is gone, '' means 'losses', but nothing is
+--                            incremented if a record already says that it was taken away
 --         entry       list   fields of the entry in the history, even if the hold is gone; absent: there is to be none
 --         only_if_held   true   record nothing if the hold is gone
 --         success     map    to be remembered if the owner still has this hold: key, start, lasts, who (08_once.lua)
 -- Reply released       left: remaining holds; 0: the lock is available and that was published, or the first waiter has it now.
 --                      fault: why others could not be told, otherwise ''. unwritten: why the history could not be written.
---                      remembered: 1 if the success is, otherwise why not; absent if it was not to be
+--                      remembered: 1: the success was recorded, otherwise why not; absent if the note has none
 --       kept           left: it will be free in that many milliseconds, because nobody renews it; the others as in released
 --       free           nobody holds the lock. token: the last one granted; by: who has taken it away; absent if unknown
 --       other-owner    another owner holds it; nothing was changed. The others as in free
@@ -60,7 +60,7 @@ if verb == 'release' then
 
   if count and not (count > 1) and keep == 0 then  -- not a number: one hold
     local waits = redis.pcall('exists', queue, waiters, fair_queue) ~= 0
-    if waits then need_clock() end  -- without the right to it, nothing may have changed
+    if waits then need_clock() end  -- without the right to TIME this fails, so it comes before any change
     if described then layout.remove(description) end
     local payload = layout.drop(owner)
     local outcome = remember('released')

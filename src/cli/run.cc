@@ -16,7 +16,7 @@
 namespace rlock::cli {
 namespace {
 
-// In the form that split_addresses() reads. Leaves out a user without a password, because the word may be the password.
+// The value of RLOCK_URL. Leaves out a user without a password, because that word may itself be the password.
 std::string urls_for_command(std::vector<redis::Address> addresses) {
   for (redis::Address& address : addresses) {
     if (!address.server.has_password()) address.server.user.clear();
@@ -37,14 +37,14 @@ void add_tls_variables(const SetVariable& set, const redis::TlsSettings& tls) {
   set("RLOCK_TLS_INSECURE", tls.insecure ? "true" : "false");
 }
 
-// With these variables a nested rlock finds the same servers from any folder. Removes our own ones that differ.
+// The variables by which a nested rlock finds the same servers from any folder. Unsets our own ones that differ.
 std::vector<std::string> server_variables(const CommonOptions& options, const std::vector<redis::Address>& addresses) {
   std::vector<std::string> all = {"RLOCK_URL=" + urls_for_command(addresses)};
   const auto set = [&](const char* variable, const std::optional<std::string>& value) {
     unsetenv(variable);
     if (value) all.push_back(variable + ("=" + *value));
   };
-  // A pipe has already been read.
+  // The path of a pipe is of no use, because we have already read it.
   const auto set_file = [&](const char* variable, const std::optional<std::string>& path) {
     if (!path) return;
     std::error_code ignored;
@@ -65,8 +65,8 @@ std::vector<std::string> server_variables(const CommonOptions& options, const st
   return all;
 }
 
-// The values of RLOCK_SLOT and RLOCK_RESOURCE are known only with the lock. A lock without slots leaves those of an
-// outer run, because its command works with that resource.
+// The values of RLOCK_SLOT and RLOCK_RESOURCE are known only once the lock is held. Under a lock without slots, the
+// command gets those of an outer run, whose resource it works with.
 void add_slots(const lock::Mode& mode, const HoldTexts& texts, std::vector<std::string>& variables,
                std::vector<std::string>& late_variables) {
   if (mode.kind == lock::Mode::Kind::slots) {
@@ -79,16 +79,16 @@ void add_slots(const lock::Mode& mode, const HoldTexts& texts, std::vector<std::
   }
 }
 
-// Variables of systemd that are meant for the process with that pid. It started rlock for the command.
+// Variables in which systemd names the process that they are for. It names rlock, which it has started for the command.
 constexpr std::string_view kForOnePid[] = {"LISTEN_PID", "WATCHDOG_PID", "SYSTEMD_EXEC_PID"};
 
-// Removes those that are meant for us. Returns their names.
+// Removes those that name our pid. Returns their names.
 std::vector<std::string> take_own_pid(std::vector<std::string>& environment) {
   std::vector<std::string> names;
   for (const std::string_view name : kForOnePid) {
     if (std::erase(environment, std::string(name) + "=" + std::to_string(getpid())) > 0) names.emplace_back(name);
   }
-  // The same as LISTEN_PID in another form; it may be missing.
+  // It says the same as LISTEN_PID in another form, and may be missing.
   if (std::ranges::find(names, "LISTEN_PID") != names.end()) {
     std::erase_if(environment, [](const std::string& one) { return one.starts_with("LISTEN_PIDFDID="); });
   }
@@ -109,7 +109,7 @@ run::Command command_for(const RunOptions& options, std::vector<std::string> var
   return command;
 }
 
-// What to write instead of a program that was not found; "" if nothing is likely.
+// Advice if the program was not found; "": none.
 std::string hint_for(const std::string& program, const std::string& folder) {
   const bool is_path = program.contains('/');
   if (!is_path && access((folder + "/" + program).c_str(), X_OK) == 0) return "; write ./" + escaped(program, 200);
@@ -146,7 +146,7 @@ Result<std::optional<lock::Once>> once_of(const RunOptions& options, lock::Serve
   return lock::Once{"per " + options.once_per->text(), *start};
 }
 
-// A month, and as long again for jobs that have waited since then.
+// A month, the longest period, and as long again for jobs that began to wait in it.
 constexpr milliseconds kRememberPeriod = std::chrono::days(62);
 
 void report_success(const RunOptions& options, const lock::Succeeded& found, const lock::HolderInfo& self) {
@@ -166,7 +166,7 @@ void report_success(const RunOptions& options, const lock::Succeeded& found, con
   }
 }
 
-// A long function, so that the whole path of a job, and the use of each option, is visible in one place.
+// This function is long so that the whole path of a job, and the use of each option, can be seen in one place.
 Result<Ending> run_under_lock(RunOptions& options, const run::Inherited& inherited, const Events& events,
                               run::SignalBlock& signals) {
   lock::Servers servers = RLOCK_TRY(client_for(options, signals.fd()));
@@ -176,7 +176,7 @@ Result<Ending> run_under_lock(RunOptions& options, const run::Inherited& inherit
   self.listens = true;
   self.in_history = options.history;
   if (options.renew) self.renewal = options.timing.lease;
-  // The server keeps the lock for --min-hold even if all guards are killed at once.
+  // As long as --min-hold, so that the server keeps the lock for that time even if all guards are killed at once.
   const milliseconds lease = std::max(options.timing.lease, options.min_hold);
   const auto once = RLOCK_TRY(once_of(options, servers, signals.fd()));
   const std::vector<std::string> variables = server_variables(options, servers.addresses());

@@ -21,7 +21,7 @@ struct PastHold {
   LockName name;
   Outcome outcome = Outcome::released;
   milliseconds ended{};    // by the server's clock, since 1970
-  milliseconds written{};  // by the id of the entry: never earlier, and descending from entry to entry
+  milliseconds written{};  // by the id of the entry: not before `ended`; each older entry has an earlier one
   std::optional<milliseconds> held, waited;
   std::string owner, token, kind;  // kind: the noun of its layout
   Slots slots;                     // of a semaphore
@@ -32,7 +32,7 @@ struct PastHold {
   std::string end;
   std::optional<int> value;  // exited: the status; signalled: the signal
   std::string why;           // lost, stopped
-  std::string once;          // what was to run once, as in Once::key; whether it succeeded, `end` and `value` say
+  std::string once;          // Once::key of what was to run once; `end` and `value` say whether it succeeded
   std::string leftovers;     // names and pids of processes that the command left behind, and that rlock ended
   std::string by;            // who took it away, or successfully asked for it
 
@@ -67,7 +67,7 @@ Totals read_totals(const redis::Reply& reply);
 // A hold of this process; the caller adds when and how it ended.
 PastHold past_of(const Hold& hold, const HolderInfo& who);
 
-// The hold of that owner, as others see it, as if it ended now.
+// What a status shows of that owner's hold, as a past hold that ends now.
 PastHold past_of(const Status& status, const OwnerId& owner);
 
 // For the release by a job that has ended.
@@ -93,12 +93,12 @@ struct HistoryQuery {
   }
 };
 
-// Combines the entries of one stream into holds. A hold has two entries if it was taken away, and its holder found it
-// gone afterwards or had kept it before; or if its lease ended, and its holder noticed that later. Another program's
-// owner may hold a lock many times; its holds stay separate.
+// Combines the entries of one stream into holds. A hold that was taken away has two entries if its holder had left it
+// to expire before, or found it gone afterwards. So has a hold whose lease ended, if its holder noticed that later. The
+// holds of another program stay separate, because it may use one owner id many times.
 class StreamOfHolds {
  public:
-  // Keeps only holds that are `wanted`, which is asked about a hold's newest entry.
+  // Keeps only those holds for whose newest entry `wanted` returns true.
   explicit StreamOfHolds(std::function<bool(const PastHold&)> wanted = {}) : wanted_(std::move(wanted)) {}
 
   void add(PastHold entry);
@@ -106,9 +106,9 @@ class StreamOfHolds {
   // How many holds were not taken yet, and how many bytes they have.
   std::size_t count() const { return holds_.size(); }
   std::size_t size() const { return size_; }
-  // An older entry may still belong to one of them.
+  // Whether an older entry may still belong to one of them.
   bool open() const { return !open_.empty(); }
-  // The newest one; null: there is none, or an entry may still belong to it, and is expected among the next `far` ones.
+  // The newest hold. Null: there is none, or one of the next `far` entries may still belong to it.
   const PastHold* next(std::size_t far) const;
   // REQUIRES: there is one.
   PastHold take();
@@ -121,7 +121,7 @@ class StreamOfHolds {
   std::function<bool(const PastHold&)> wanted_;
   std::deque<Found> holds_;
   std::size_t seen_ = 0, taken_ = 0, size_ = 0;
-  std::map<std::string, std::size_t> open_;  // owner → number of the hold, with those that were taken
+  std::map<std::string, std::size_t> open_;  // owner → number of its hold, counting those that were taken
 };
 
 // Sorts by when they ended, newest first and otherwise stable; keeps at most `limit`.

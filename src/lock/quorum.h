@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 // A lock that a quorum of independent servers keeps (Redlock; Redis documentation, "Distributed Locks with Redis").
 //
-// All servers are asked at once, by the same script, and a majority decides on the outcome. Errors: that of a majority
-// if they agree on its kind, otherwise unavailable. A server that hangs delays a round no longer than its limit
-// (vote_limit), and less once a majority has answered. A server that refuses scripts has no vote.
+// All servers are asked at once, by the same script, and a majority decides on the outcome. Errors: that of a majority,
+// if a majority fails with the same kind of error; otherwise unavailable. A server that hangs delays a round by
+// vote_limit at most, and by less once a majority has answered. A server that refuses scripts has no vote.
 #pragma once
 
 #include "lock/tally.h"
@@ -16,7 +16,7 @@ namespace rlock::lock {
 struct Member {
   Member(redis::Client& of, std::string where) : client(of), address(std::move(where)) {}
 
-  // What the server may have granted to an attempt that was given up; to be given back when it answers again.
+  // What the server may have granted to an attempt that we gave up. It is given back when the server answers again.
   struct StrayGrant {
     AcquireRequest request;
     TimePoint until;  // the end of its lease
@@ -31,10 +31,10 @@ struct Member {
   Voter voter;
   std::vector<StrayGrant> strays;
   std::optional<TimePoint> late_at;     // when it last failed to answer in time
-  std::optional<TimePoint> hung_at;     // the same, despite `patience`
+  std::optional<TimePoint> hung_at;     // when it last failed to, with all the `patience` of ask_all()
   std::optional<TimePoint> renewed_at;  // just before the last renewal or grant that it confirmed was sent
-  bool said_missing = false;            // the user was told that its vote is missing; until it votes again
-  // It may vote, and lacks a hold that a majority keeps. Right after a grant, also: it has not answered.
+  bool said_missing = false;            // the user knows that its vote is missing; false again when it votes
+  // It may vote, but lacks a hold that a majority keeps. True also if it did not answer the request for the grant.
   bool lacks_hold = false;
   std::string silence;  // why it did not answer the last look at locks; "": it did
 };
@@ -50,9 +50,9 @@ class Quorum final : public Verbs {
   // REQUIRES: three or more, which outlive it.
   explicit Quorum(const std::vector<std::unique_ptr<redis::Client>>& clients);
 
-  // One attempt consists of several requests. Held with `contested`: others have the lock on too few servers for them,
-  // but too many for us. Unavailable: too few servers answer, or may vote. The attempt ends by confirm() or by undo().
-  // Errors: also config if the servers are not independent.
+  // An attempt is a request for each name. It ends with confirm() or undo(). Held with `contested`: others have the
+  // lock on too few servers to hold it, but on so many that we have no majority. Errors: also unavailable if too few
+  // servers answer or may vote; config if the servers are not independent.
   using Verbs::acquire, Verbs::release;
   void begin_attempt();
   Result<Acquired> acquire(const AcquireRequest& request, TimePoint sent, const Until& until) override;
@@ -61,18 +61,18 @@ class Quorum final : public Verbs {
   Result<void> confirm(std::span<const Hold> holds, TimePoint sent, const Until& until);
   // Gives back everything that a server has granted, or may have, now or when the server answers again.
   void undo(milliseconds limit);
-  // A server could not yet be told to give a vote back, so nobody has that vote.
+  // Whether a server still counts a vote that we gave up, because it could not be told. So nobody else gets that vote.
   bool has_strays() const;
   void give_back_strays(milliseconds limit);
-  // On the last request of the attempt.
+  // The votes on the last request of the attempt.
   const Answers<Vote>& last_votes() const { return votes_.back(); }
 
   Result<AllRenewed> renew(std::span<const Hold> holds, milliseconds lease, const Until& until) override;
   Result<Renewed> renew(const Lock& lock, const OwnerId& owner, milliseconds lease, const Until& until) override;
-  // For holds that nobody renews: puts them on each server that may vote and lacks them, by rounds of renewals, for at
-  // most a second. REQUIRES: as for the renewal of holds.
+  // Puts holds that nobody will renew on the servers that lack them and may vote. For that it renews the holds, for a
+  // second at most. REQUIRES: as for renew().
   void complete(std::span<const Hold> holds);
-  // A server lacks a hold; a round of renewals may put it there, now or soon.
+  // Whether a server lacks a hold that one of the next renewals may put there.
   bool lacks_hold() const;
 
   // The token, for lasted(), is the last one that a majority agrees on.
@@ -88,18 +88,17 @@ class Quorum final : public Verbs {
   std::size_t size() const { return members_.size(); }
   const Member& member(std::size_t i) const { return *members_[i]; }
   void refuse_eviction() { refuses_eviction_ = true; }
-  // A round may then take all of its time, because a password command does.
+  // Whether each connection runs a password command. Then a round may need all of its time.
   bool reads_passwords_by_processes() const;
   // See lock::expect_independent.
   Result<void> expect_independent() const;
 
-  // One round: asks all members at once, each in a thread. `question(i, member, until)` runs in the thread of member i
-  // and touches only that member, and what belongs to i. Each question has `limit`, but no longer than `until`. After
-  // each answer, `enough` is asked in the caller's thread, with the indices of the members that have answered. Once it
-  // returns true, the others get a short grace, and are then interrupted. `patience` extends the grace, counted from
-  // the start of the round, so that a slow server hears of the request, unless that server has used all of it up
-  // recently. When ask_all returns, every question has returned and no thread is left. False: `until.interrupt` has
-  // ended it.
+  // One round: asks all members at once, each in a thread of its own. `question(i, member, until)` runs in the thread
+  // of member i. It touches only that member and what belongs to i, and may take `limit`, but not longer than `until`.
+  // After each answer, the caller's thread calls `enough` with the indices of the members that have answered. Once it
+  // returns true, the others have a short grace before they are interrupted. So that a slow server hears of the
+  // request, the grace lasts at least until `patience` after the start of the round, unless that was not enough for
+  // this server recently. When ask_all returns, no question and no thread is left. False: `until.interrupt` ended it.
   using Question = std::function<void(std::size_t, Member&, const Until&)>;
   using Enough = std::function<bool(const std::vector<std::size_t>&)>;
   bool ask_all(const Question& question, milliseconds limit, const Until& until, const Enough& enough,
@@ -123,7 +122,7 @@ class Quorum final : public Verbs {
     return all;
   }
 
-  // Errors: fewer than a majority have answered without one. `looks`: record why the others are silent.
+  // Errors: no majority has answered without an error. `looks`: note in `silence` which members did not, and why.
   template <class Answer>
   Result<void> expect_majority(const Answers<Answer>& answers, bool looks = false) {
     for (std::size_t i = 0; looks && i < size(); ++i) {

@@ -33,15 +33,15 @@ struct Job {
   std::string leftovers_kept_by;  // the option that would keep them, for messages
   bool isolate = false;
   Hooks hooks;
-  Inherited inherited;  // what the guards close
-  // What the history says about the job, and when it asked for the lock. Nothing if no history is written.
+  Inherited inherited;  // by this process; the guards close it
+  // Who the job is, for the history; none: no history is written. And when it asked for the lock.
   std::optional<lock::HolderInfo> in_history;
   TimePoint asked_at{};
-  // The owner has acquired the locks before (rlock run --owner), and the job has one more hold of each.
+  // With rlock run --owner, that owner has acquired the locks before, and the job has one more hold of each.
   enum class Borrowed {
     no,
-    kept,      // at the end the owner goes on holding them, for `left_to_owner`
-    released,  // at the end the owner's first hold is released, too
+    kept,      // when the job ends, the owner still holds them, for `left_to_owner`
+    released,  // when the job ends, the owner's first hold is released, too
   } borrowed = Borrowed::no;
   milliseconds left_to_owner{};          // 0: for as long as they were granted
   std::optional<lock::Success> success;  // what the release records if the command succeeds
@@ -70,7 +70,7 @@ struct JobContext {
 struct Loss {
   std::string why;
   std::optional<std::size_t> hold;  // its index; none for all of them
-  bool ours = true;                 // it may still be ours, so it has to be released
+  bool ours = true;                 // it, or a minority of a quorum, may still be ours, so it has to be released
   std::string by = {};              // who has asked for it; "" if nobody
 
   bool concerns(std::size_t index) const { return !hold || *hold == index; }
@@ -81,8 +81,8 @@ inline const Loss* loss_of(const std::optional<Loss>& loss, std::size_t index) {
   return loss && loss->concerns(index) ? &*loss : nullptr;
 }
 
-// Whether that hold needs no release. If it is gone, one is sent only for the history, on the minority of a quorum that
-// may still have it, and because an owner loses several slots if it loses one of them.
+// Whether that hold needs no release. One that is gone is released only to write the history, or to give back the other
+// slots of its owner.
 inline bool needs_no_release(const Loss* lost, const lock::Hold& hold, bool in_history) {
   return lost && !lost->ours && !in_history && hold.owner.slots() == 1;
 }
@@ -90,13 +90,13 @@ inline bool needs_no_release(const Loss* lost, const lock::Hold& hold, bool in_h
 // Warns if the server that released the lock may no longer have been the master. `which`: the lock, for the message.
 void warn_if_unsure(const std::string& which, const lock::Released& released);
 
-// The hold with that index for the history; `who` has held it since then. If one of several locks was lost, the others
-// were released because of that. If none was lost, `end` says how it ended.
+// The hold with that index, for the history. `who` has held it from `since` until now. If the job lost another lock,
+// this one was released because of that. If it lost none, `end` says how the hold ended.
 lock::PastHold past_of(std::span<const lock::Hold> holds, std::size_t index, const lock::HolderInfo& who,
                        TimePoint since, const std::optional<Loss>& loss, std::string_view end);
 
-// Releases all locks of a job that was not started, and reports failures. `seen`: false if nobody is left to report to;
-// then it does so briefly and says nothing.
+// Releases all locks of a job that was not started, and reports failures. `seen`: somebody is left to report to.
+// Otherwise it tries only briefly, and says nothing.
 void release_all(lock::Servers& client, const Job& job, bool seen);
 
 // Reports that the lock counts as lost. `what` is the message, with the consequence.

@@ -8,7 +8,7 @@ using redis::Address, redis::Reply;
 
 constexpr std::string_view kData = "data";  // the life of a server whose data outlives its restarts
 
-// "" if it does not say. `recorded`: the life of the record. The rule is held_back() in lua/features/02_epoch.lua.
+// The present life; "": unknown. `recorded`: that of the record. The rule is held_back() in lua/features/02_epoch.lua.
 std::string life_of(const redis::Client& client, const Reply& info, const std::string& recorded) {
   const redis::ServerInfo server(info.as_text());
   const bool outlives = outlives_restarts(client.address()) || (recorded == kData && server.number("tcp_port") == 0);
@@ -102,7 +102,7 @@ Result<std::optional<Epoch>> read_epoch(redis::Client& client, const Until& unti
   if (!clock) return client.unexpected_reply("TIME");
   const auto now = std::chrono::duration_cast<milliseconds>(*clock);
   const milliseconds since = time_in(record.at(1));
-  // A time in the future is from before a step of the clock.
+  // If the time of the record is in the future, the server's clock has been set back since.
   Epoch epoch{.current = life == life_of(client, *replies[2], life) && since <= now,
               .longest = time_in(record.at(3)),
               .forgotten = time_in(record.at(4)),

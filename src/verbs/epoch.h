@@ -2,9 +2,9 @@
 // The epoch guard: a server that may have forgotten grants gives none to newcomers until all of these have run out.
 // lua/features/02_epoch.lua has the rule and its record; this file asks for the guard, shows it to people, and ends it.
 //
-// A grant that a server has forgotten ends with its lease, so two jobs never hold the lock at once if the server waits
-// for the longest lease first. Redlock's authors propose the same for restarts ("delayed restarts", Redis
-// documentation, "Distributed Locks with Redis").
+// A forgotten grant ends with its lease. So if the server first waits for the longest lease, two jobs never hold the
+// lock at once. The authors of Redlock propose the same for restarts ("delayed restarts", Redis documentation,
+// "Distributed Locks with Redis").
 #pragma once
 
 #include "redis/client.h"
@@ -19,20 +19,20 @@ enum class Guard {
   life,  // each start and each promotion of a replica counts, too
 };
 
-// How a server at this address is asked. `wanted`: none: as its kind needs it. A cluster has no guard.
+// The guard of a server at this address. Without `wanted`, it depends on the kind of server. A cluster has none.
 Guard guard_of(const redis::Address& address, std::optional<bool> wanted = {});
 
-// How long a master that was cut off, and has been replaced, may go on granting locks: min-replicas-max-lag, by default
-// 10 s, which the server counts in whole seconds, and checks once a second (refreshGoodSlavesCount in Redis'
-// replication.c). rlock doctor asks for no more than the default.
+// How long a master that was cut off and replaced may go on granting locks: for min-replicas-max-lag, which is 10 s by
+// default, and 2 s more, because the server counts whole seconds and checks once a second (refreshGoodSlavesCount in
+// Redis' replication.c). Users are told not to set a longer lag (docs/servers.md).
 inline constexpr milliseconds kReplacedMasterGrants = 12s;
 
-// The lag of a server at this address, as far as it is known.
+// The same for a server at this address; 0 if no Sentinels replace it.
 milliseconds lag_of(const redis::Address& address);
 // Whether the data of a server at this address outlives its restarts.
 bool outlives_restarts(const redis::Address& address);
 
-// What a request tells the script of the guard (lua/features/02_epoch.lua).
+// What a request tells the script about the guard (lua/features/02_epoch.lua).
 struct GuardRequest {
   Guard guard = Guard::off;
   milliseconds lag{}, age{};
@@ -45,25 +45,25 @@ GuardRequest newcomer_guard(redis::Client& client, Guard guard, const Until& unt
 
 // Why nothing is granted, and for how long, for people.
 std::string why_held_back(const HeldBack& back);
-// The same for people who have not asked for the guard.
+// The same, with the addition that only jobs with the guard wait, for people who look at the server.
 std::string who_waits(const HeldBack& back);
-// The same for jobs whose own lease is too long to be granted at once; "" if there are none.
+// Which jobs have to wait because their own lease is too long; "": none.
 std::string who_else_waits(const Epoch& epoch);
 
-// What names the life of the data of a server that is not private. "": it does not say, or says only zeros, as some
-// relatives of Redis always do; then no guard notices its restarts.
+// The id that a server, unless it is private, gives to this life of its data. "": it gives none, or only zeros, as some
+// relatives of Redis always do; then the guard cannot notice a restart.
 std::string life_said_by(const redis::ServerInfo& server);
 
 // The command that makes the record of a new private server (Guard::data), which has nothing to forget.
 redis::Words first_epoch();
 
-// Without a guard on this server so far, there is no record. Errors: those of Client::call. REQUIRES: no cluster.
+// Returns nothing if no job with the guard has asked the server. Errors: those of Client::call. REQUIRES: no cluster.
 Result<std::optional<Epoch>> read_epoch(redis::Client& client, const Until& until);
 
-// The state of a server that somebody is to decide about.
+// What a user sees of a server before deciding whether to end its guard.
 struct EpochToAccept {
   std::string life;  // of its data
-  std::string mark;  // in the record, which is lost with the data; "": the key has another type
+  std::string mark;  // in the record, so it is lost with the data; "": the key has another type
 };
 
 // Marks the record. Errors: of Client::call; protocol if the server does not say its life. REQUIRES: no cluster.
@@ -71,9 +71,9 @@ Result<EpochToAccept> mark_epoch(redis::Client& client, const Until& until);
 // Takes the mark away again, as far as possible.
 void forget_mark(redis::Client& client, const Until& until);
 
-// Ends the guard, because the caller knows that no job runs that the server may have forgotten when the record was
-// marked. `who`: who says so, which the record keeps. Replaces a key of another type. Errors: those of Client::call;
-// unavailable if another life has begun, or data was lost or accepted by somebody else. REQUIRES: no cluster.
+// Ends the guard. REQUIRES: no cluster; the jobs whose locks the server may have forgotten before the record was marked
+// have ended. `who`: who ends it, for the record. Replaces a key of another type. Errors: those of Client::call;
+// unavailable if, since the mark, another life has begun, data was lost, or somebody else has ended the guard.
 Result<void> accept_epoch(redis::Client& client, const EpochToAccept& shown, const std::string& who,
                           const Until& until);
 

@@ -4,8 +4,8 @@
 // addresses.
 //
 // For both:
-// - A hold counts from *s*, just before the first request that may have granted or renewed it was sent, no matter how
-//   often and to which server it was sent (docs/proof.md, The timing proof). The oldest *s* of several holds counts.
+// - A lease counts from *s*, the time just before rlock sent the request that granted or renewed it. If the request was
+//   sent again, to any server, the first time counts (docs/proof.md, The timing proof). Of several holds: the oldest.
 // - Every verb can be sent twice without harm, and is sent again if a reply is lost, except for the renewal of holds.
 //   After an error with maybe_executed, it may have taken effect.
 // - Errors: those of redis::Client; protocol with maybe_executed if a reply is malformed.
@@ -23,8 +23,8 @@ std::string display(std::span<const Hold> holds);
 // The earliest `sent`. REQUIRES: at least one hold.
 TimePoint oldest(std::span<const Hold> holds);
 
-// The renewal of several holds: the result for the first one that was not renewed, at the index `at`. If all were
-// renewed, `found` is the shortest.
+// The result of renewing several holds. If one was not renewed, this is its result, and `at` its index. If all were,
+// `found` is what was left of the shortest lease.
 struct AllRenewed : Renewed {
   std::size_t at = 0;
   TimePoint sent{};  // just before the first request: deadlines count from here
@@ -33,7 +33,7 @@ struct AllRenewed : Renewed {
 // How to look at a lock.
 struct Look {
   bool as_string = false;  // the caller knows that a string at this key is a lock, even if it has no TTL
-  bool majority = false;   // of a quorum: wait only until a majority has answered
+  bool majority = false;   // of a quorum, wait for a majority only, not for all servers
 };
 
 class Verbs {
@@ -64,8 +64,8 @@ class Verbs {
     return release({hold.lock, hold.owner, hold.id, keep, note, hold.lease}, until);
   }
 
-  // Takes the lock away from the owner of `shown`, unless a job has begun under its hold since. `by`: who takes it, for
-  // its owner. `note`: null, or what to record in the history.
+  // Takes the lock away from the owner of `shown`, unless another job has begun under its hold since it was shown.
+  // `by`: who does so; the owner is told. `note`: what to record in the history; null: nothing.
   virtual Result<Released> force_unlock(const Lock& lock, const HolderView& shown, const std::string& by,
                                         const Until& until, const HistoryNote* note) = 0;
 
@@ -99,14 +99,14 @@ class ByScripts final : public Verbs {
 
   // For a quorum, which asks each of its servers once in a round, and only by scripts:
 
-  // Returns nothing if `until` was over before everything was done.
+  // Asks once. Returns nothing if the time was up while the server still had more to do.
   Result<std::optional<Acquired>> vote(const AcquireRequest& request, TimePoint sent, Guard guard, const Until& until) {
     return ask(request, sent, Attempts::one, guard, until);
   }
-  // A reply for each, in one exchange.
+  // Renews each hold, all in one exchange. Returns one result for each.
   Result<std::vector<Renewed>> renew_once(std::span<const Hold> holds, milliseconds lease, const Until& until);
-  // Raises the fencing tokens to at least those of the holds, in one exchange. False: one of them is not held. Errors:
-  // also wrong_kind if the key of a token contains something else.
+  // Raises the server's fencing tokens, in one exchange, where those of the holds are larger. False: the server lacks
+  // one of the holds. Errors: also wrong_kind if the key of a token contains something else.
   Result<bool> raise(std::span<const Hold> holds, const Until& until);
   // Gives back anything that was granted to these requests, in one exchange. Errors: that of the first that failed.
   Result<void> give_back(std::span<const AcquireRequest> requests, const Until& until);
@@ -114,7 +114,7 @@ class ByScripts final : public Verbs {
  private:
   Result<std::optional<Acquired>> ask(const AcquireRequest& request, TimePoint sent, Attempts attempts, Guard guard,
                                       const Until& until);
-  // Warns once of a lease that is not recorded.
+  // Reads the reply to a renewal. Warns, but only once, if the epoch guard could not record the lease.
   Result<Renewed> renewal(const redis::Reply& reply);
 
   redis::Client& client_;
@@ -128,11 +128,11 @@ Result<void> expect_no_eviction(const redis::Client& client);
 
 // What the replies of a server mean for a hold.
 
-// Whether `hold` lasted as long as anything ran under it, judging by the reply to its release, which came at
-// `answered`. The lease could end at `ends_at` at the earliest (LeaseTiming::ends_at): if it is gone before, someone
-// deleted it, or the server has lost its data. A lease that has run out later is not a loss if nobody was granted the
-// lock since, as the fencing token shows, and nobody holds it. (A program without tokens that has taken and released
-// the lock in between goes unnoticed.) REQUIRES: nothing ran any longer at `ends_at`.
+// Whether the lock was held as long as anything ran under it, as the reply to its release tells, which came at
+// `answered`. No lease ends before `ends_at` (LeaseTiming::ends_at). If the hold was gone by then, someone deleted it,
+// or the server lost its data. If it was gone later, it was not lost, provided that nobody holds the lock now, and that
+// the fencing token shows that nobody was granted it since. (It does not show programs without tokens.) REQUIRES:
+// at `ends_at`, nothing ran any longer.
 bool lasted(const Hold& hold, const Released& released, TimePoint ends_at, TimePoint answered);
 
 // Warns if the waiters could not be told, or the history not be written. `which`: what the warnings begin with.
@@ -143,8 +143,8 @@ struct Asked {
   std::string by;         // who asks, for people, escaped and cut
 };
 
-// Which hold a message on their control channels asks to stop. Returns nothing if it is for another owner or
-// channel.
+// The hold that a message from a control channel asks to stop. Returns nothing if the message is for another owner, or
+// came from another channel.
 std::optional<Asked> asked_to_stop(const redis::Message& message, std::span<const Hold> holds);
 
 }  // namespace rlock::lock
