@@ -5,9 +5,8 @@ load ../lib/server
 load ../lib/history
 
 setup() {
-  RLOCK_URL=$(redis_url srv)
-  export RLOCK_URL RLOCK_HISTORY=true
-  cd "$BATS_TEST_TMPDIR" || return
+  use_server srv
+  export RLOCK_HISTORY=true
 }
 teardown() { redis srv flushall >/dev/null; }
 

@@ -11,7 +11,6 @@ teardown() {
 }
 
 runs() { [[ $(wc -l <ran 2>/dev/null || echo 0) == "$1" ]]; }
-waiting() { [[ $(redis srv zcard 'rlock:queue:{job}') == "$1" ]]; }
 remembered() { redis srv hget 'rlock:once:{job}' "$1"; }
 # remember KEY RECORD: as if a job had succeeded so.
 remember() { redis srv hset 'rlock:once:{job}' "$@" >/dev/null; }
@@ -34,12 +33,7 @@ waiter() {
   local number=$((${#waiters[@]} + 1))
   "$RLOCK" run -v "$@" job -- sh -c 'echo $0 >>ran' "$number" 2>"err-$number" 3>&- &
   waiters+=($!)
-  wait_until waiting "$number"
-}
-# all_end: the waiters succeed.
-all_end() {
-  local waiter
-  for waiter in "${waiters[@]}"; do wait "$waiter"; done
+  wait_until queued job "$number"
 }
 
 @test "what has succeeded is not run again, and -v says who did it and when; --once-status chooses another status" {
@@ -146,7 +140,7 @@ all_end() {
   in_background 0
   for i in {1..5}; do waiter --once 1.4; done
   touch go
-  all_end
+  all_done
   runs 1
   grep -q 'not run: 1.4 has already succeeded' err-5
   # None of them was given the lock, which another one would have had to wait for.
@@ -157,7 +151,7 @@ all_end() {
   in_background 1
   for i in {1..4}; do waiter --once 1.4; done
   touch go
-  all_end
+  all_done
   runs 2
   job_status 1
 }
@@ -200,7 +194,7 @@ all_end() {
   in_background 0
   RLOCK_URL=$few waiter
   touch go
-  all_end
+  all_done
   [[ $(xargs <ran) == 'ran 1' ]]
   redis srv acl deluser few >/dev/null
 }
@@ -216,7 +210,7 @@ all_end() {
   run -75 env RLOCK_URL="$few" "$RLOCK" run -n job -- touch none
   [[ ! -e none ]]
   kill -CONT "${waiters[0]}"
-  all_end
+  all_done
   runs 1
   redis srv acl deluser few >/dev/null
 }

@@ -4,10 +4,9 @@ load ../lib/common
 
 setup() {
   redis_start srv
-  RLOCK_URL=$(redis_url srv)
-  export RLOCK_URL NO_COLOR=1
+  use_server srv
+  export NO_COLOR=1
   rlock run x -- true # it is known from now on
-  cd "$BATS_TEST_TMPDIR" || return
   watcher=
 }
 teardown() {

@@ -4,15 +4,13 @@
 # here.
 
 load ../lib/common
+load ../lib/server
 
-setup_file() { redis_start srv; }
 setup() {
   command -v ssh >/dev/null && [[ -x /usr/sbin/sshd ]] || [[ $BATS_TEST_DESCRIPTION != ssh* ]] || skip 'NO SSHD HERE: the recipes for ssh are not tested'
   command -v tmux >/dev/null || [[ $BATS_TEST_DESCRIPTION != tmux* ]] || skip 'NO TMUX HERE: the recipe for tmux is not tested'
-  RLOCK_URL=$(redis_url srv)
-  export RLOCK_URL
+  use_server srv
   BOOK=$TESTS_DIR/../docs/cookbook.md
-  cd "$BATS_TEST_TMPDIR" || return
   mkdir bin
   ln -s "$(realpath "$RLOCK")" bin/rlock
   # The job says which process it is, and continues until something ends it.
@@ -25,7 +23,6 @@ teardown() {
   [[ ! -S $PWD/tmux ]] || tmux -S "$PWD/tmux" kill-server || true
   assert_clean srv
 }
-teardown_file() { redis_stop srv; }
 
 held() { [[ $(redis srv exists nightly) == 1 ]]; }
 runs() { [[ -s job.pid ]] && ! gone "$(<job.pid)"; }
@@ -60,22 +57,20 @@ recipe() {
   [[ -s script ]]
 }
 
-@test "ssh: without a terminal there, the work continues when the lock is free" {
+@test "ssh: without a terminal there, the work continues when the lock is free; with -tt, the end of the client ends the work" {
   far_side
   rlock run nightly -- ssh prod "$PWD/job.sh" </dev/null >out 2>&1 3>&- &
-  local job=$! status=0
+  local job=$!
   wait_until runs
   rlock force-unlock --yes nightly # has the holder stop its command
-  wait "$job" || status=$?
-  [[ $status == 74 && $(redis srv exists nightly) == 0 ]]
+  exits "$job" 74
+  not held
   runs
-}
-
-@test "ssh -tt: the end of the client ends the work" {
-  far_side
+  kill "$(<job.pid)"
+  rm job.pid
   recipe '-- ssh -tt prod ./job.sh'
   sh script </dev/null >out 2>&1 3>&- &
-  local job=$!
+  job=$!
   wait_until runs
   held
   rlock force-unlock --yes nightly
@@ -92,7 +87,7 @@ client_dies() {
   kill -9 "$client"
 }
 
-@test "ssh, with rlock on the far side: the lock is held as long as the work, regardless of the client" {
+@test "ssh, with rlock on the far side: the lock is held as long as the work, regardless of the client; with -tt, its end stops the work" {
   far_side
   recipe 'ssh prod rlock run nightly'
   client_dies
@@ -103,17 +98,14 @@ client_dies() {
   [[ ! -e ran ]]
   kill "$(<job.pid)"
   wait_until not held
-}
-
-@test "ssh -tt, with rlock on the far side: the end of the client stops the work, and then the lock is free" {
-  far_side
+  rm job.pid
   recipe 'ssh -tt prod rlock run nightly'
   client_dies
   wait_until gone "$(<job.pid)"
   wait_until not held
 }
 
-@test "tmux: rlock inside the session holds the lock as long as the work; the end of the session ends both" {
+@test "tmux: rlock inside the session holds the lock as long as the work, whose end ends both; outside, as long as the client" {
   tmux -S "$PWD/tmux" -f /dev/null new-session -d -s other 'sleep 1000' # its server runs already
   recipe 'tmux new-session -d -s nightly'
   PATH=$PWD/bin:$PATH
@@ -124,11 +116,8 @@ client_dies() {
   tmux -S "$PWD/tmux" kill-session -t nightly
   wait_until gone "$(<job.pid)"
   wait_until not held
-}
-
-@test "tmux: with rlock outside, the lock is held as long as the client" {
-  tmux -S "$PWD/tmux" -f /dev/null new-session -d -s other 'sleep 1000'
+  rm job.pid
   rlock run nightly -- tmux -S "$PWD/tmux" new-session -d "$PWD/job.sh"
-  [[ $(redis srv exists nightly) == 0 ]]
+  not held
   wait_until runs
 }

@@ -46,7 +46,7 @@ job() {
   ((silent * 100 <= all * 8)) || { cat list && return 1; }
 }
 
-@test "messages: options and words" {
+@test "messages: options and words, addresses and files, holds of other owners, an invalid token" {
   umask 077
   local bad
   for bad in '' -5s "$(printf '9%.0s' {1..400})" 5y 366d; do
@@ -70,10 +70,6 @@ job() {
   says 64 'local needs one of status and stop' local serve
   says 64 'it is empty' run '' -- touch ran
   says 64 "not an owner id: 'a" release --owner $'a\x01b' x
-}
-
-@test "messages: addresses and files" {
-  umask 077
   job 64 'bad address: ' --url nowhere
   job 78 'not a file or a pipe' --config /dev/full
   echo 'url = []' >c.toml
@@ -84,9 +80,6 @@ job() {
   job 78 'c.toml:2: column 1: expected ]' --config c.toml
   printf 'lease = "5s"\n[wait]\n' >c.toml
   job 78 'c.toml:2: tables are not possible; use one file for each environment, and choose it with --config FILE' --config c.toml
-}
-
-@test "messages: a hold that belongs to another owner or is gone" {
   local owner
   says 76 'not held: its lease has expired, or it was released' release x --owner a:1
   says 76 'not held: its lease has expired, or it was released' renew x --owner a:1 --lease 10s
@@ -94,9 +87,6 @@ job() {
   says 76 'not released: another owner holds it' release x --owner a:1
   says 76 'not renewed: another owner holds it' renew x --owner a:1 --lease 10s
   rlock release x --owner "$owner"
-}
-
-@test "messages: an invalid token" {
   redis srv set 'redisson_lock_token:{x}' junk
   job 76 'does not contain a fencing token (a number no larger than the time in microseconds in 100 years), so no token can follow it'
   [[ $stderr == 'rlock: x: redisson_lock_token:{x} does not contain'* ]] # the name once

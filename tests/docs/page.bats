@@ -16,9 +16,8 @@ setup_file() {
 
 setup() {
   redis_start srv
-  RLOCK_URL=$(redis_url srv)
-  export RLOCK_URL RLOCK_HISTORY=true
-  cd "$BATS_TEST_TMPDIR" || return
+  use_server srv
+  export RLOCK_HISTORY=true
 }
 teardown() { redis_stop srv; }
 

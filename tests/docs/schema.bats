@@ -5,10 +5,9 @@ load ../lib/quorum
 load ../lib/server
 
 setup() {
-  RLOCK_URL=$(redis_url srv)
-  export RLOCK_URL RLOCK_HISTORY=true
+  use_server srv
+  export RLOCK_HISTORY=true
   ROOT=$TESTS_DIR/..
-  cd "$BATS_TEST_TMPDIR" || return
 }
 teardown() { redis srv flushall >/dev/null; }
 
@@ -20,8 +19,8 @@ two_more() {
 }
 fits() { python3 "$TESTS_DIR/lib/schema.py" "$ROOT/docs/schema/$1.json"; }
 
-@test "status --json: each kind and state" {
-  local waiter
+@test "status --json: each kind and state; a forecast, known and unknown; each text of a holder, in full; impossible times" {
+  local waiter i job name owner=11111111-2222-3333-4444-555555555555:7 field text fields=()
   rlock acquire plain --lease 1m --reason why
   rlock acquire -s reader --lease 1m
   rlock acquire --slots 2 slot --lease 1m
@@ -38,10 +37,6 @@ fits() { python3 "$TESTS_DIR/lib/schema.py" "$ROOT/docs/schema/$1.json"; }
   grep -q waiting_for_ms all
   kill "$waiter"
   wait "$waiter" || true
-}
-
-@test "status --json: a forecast, known and unknown" {
-  local i job
   for i in 1 2 3 4 5; do rlock run a -- true; done
   "$RLOCK" run a -- sleep 1000 3>&- &
   job=$!
@@ -56,10 +51,7 @@ fits() { python3 "$TESTS_DIR/lib/schema.py" "$ROOT/docs/schema/$1.json"; }
   fits status <unknown
   grep -q '"wait_ms": 3' known
   grep -q '"wait_ms": null' unknown
-}
-
-@test "status --json: each text of a holder, in full" {
-  local field text fields=()
+  redis srv flushall
   mapfile -t fields < <(sed -n '/^local kSelfTexts/p' "$ROOT/lua/07_marks.lua" | grep -o "'[^']*'" | tr -d "'")
   [[ " ${fields[*]} " == *' host '*' reason '* ]]
   rlock acquire a --lease 1m
@@ -71,6 +63,15 @@ fits() { python3 "$TESTS_DIR/lib/schema.py" "$ROOT/docs/schema/$1.json"; }
   rlock status --json a >all
   fits status <all
   for field in "${fields[@]}"; do grep -q "\"$field\": \"$text\"" all; done
+  redis srv flushall
+  for name in a b c; do foreign srv "$name"; done
+  redis srv hset 'rlock:holder:{a}' owner "$owner" since 9007199254740000 lease -5
+  redis srv hset 'rlock:holder:{b}' owner "$owner" since -62167219200001 lease -9223372036854775808
+  redis srv hset 'rlock:holder:{c}' owner "$owner" since 1700000000000 lease 30000
+  rlock status --json >all
+  fits status <all
+  run -0 python3 -c 'import json; print([(one.get("since"), one.get("lease_ms")) for one in json.load(open("all"))])'
+  [[ $output == "[(None, None), (None, None), ('2023-11-14T22:13:20Z', 30000)]" ]]
 }
 
 @test "a quorum: locks of other programs count as held if totals name them; status --json fits with two of three servers" {
@@ -203,18 +204,6 @@ names = [re.sub(r"\\(.)", r"\1", one) for one in held]
 assert len(names) == 4 == len(set(names)), names
 assert 'ba"d\\\\name' in names and "Büro" in names and "\\xff" * 300 + "a" in names, names
 PYTHON
-}
-
-@test "status --json: a holder with impossible times" {
-  local name owner=11111111-2222-3333-4444-555555555555:7
-  for name in a b c; do foreign srv "$name"; done
-  redis srv hset 'rlock:holder:{a}' owner "$owner" since 9007199254740000 lease -5
-  redis srv hset 'rlock:holder:{b}' owner "$owner" since -62167219200001 lease -9223372036854775808
-  redis srv hset 'rlock:holder:{c}' owner "$owner" since 1700000000000 lease 30000
-  rlock status --json >all
-  fits status <all
-  run -0 python3 -c 'import json; print([(one.get("since"), one.get("lease_ms")) for one in json.load(open("all"))])'
-  [[ $output == "[(None, None), (None, None), ('2023-11-14T22:13:20Z', 30000)]" ]]
 }
 
 # measure_all: all metrics that there are, in one.txt and, of a quorum, in two.txt.

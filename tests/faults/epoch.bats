@@ -47,8 +47,7 @@ refused() {
 
 @test "on one server" {
   redis_start srv
-  RLOCK_URL=$(redis_url srv)
-  export RLOCK_URL
+  use_server srv
   table_file "$TESTS_DIR/faults/epoch.table"
 }
 
