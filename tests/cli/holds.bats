@@ -41,7 +41,7 @@ leave_deaf() {
 
 # --- --max-hold, --min-hold, --no-renew
 
-@test "--max-hold: a command that ignores TERM is killed after --kill-after, with all of its tree; the lock is held until then" {
+@test "--max-hold: a command that ignores TERM is killed after --kill-after, with its tree, until which the lock is held; so are leftovers; a signal takes precedence" {
   local leftovers
   for leftovers in kill ignore; do
     : >"$pids"
@@ -53,23 +53,18 @@ leave_deaf() {
     job_status 124
     free
   done
-}
-
-@test "--max-hold passes while leftovers are waited for: they are ended, and the lock is free" {
+  : >"$pids"
   run rlock run --max-hold 700ms -k 300ms --leftovers wait a -- bash -c "$(leave_deaf)"
   [[ $status == 124 || $status == 0 ]]
   all_gone "$pids"
   free
-}
-
-@test "--max-hold and a signal: the signal takes precedence" {
   job_start --max-hold 20s a -- sleep 100
   job_parts
   kill -TERM "$frontend"
   job_status 143
 }
 
-@test "--min-hold: all processes are killed shortly after the start, and the lock is kept for the whole time" {
+@test "--min-hold: if all processes are killed shortly after the start, the lock is kept for the whole time; later, the lease counts" {
   local ttl
   job_start --min-hold 10m a -- sleep 1000
   job_parts
@@ -79,9 +74,6 @@ leave_deaf() {
   ((ttl > 400000 && ttl <= 600000)) # far longer than the lease
   run -75 rlock run -n a -- true
   drop
-}
-
-@test "--min-hold: if they are killed later than that, the lease counts" {
   began=$(now_ms)
   job_start --lease 5s --min-hold 6s a -- sleep 1000
   job_parts
@@ -93,15 +85,12 @@ leave_deaf() {
   run -0 rlock run -w 1m a -- true
 }
 
-@test "--no-renew: the tree is dead before the lease ends, and the status is 74" {
+@test "--no-renew: the tree is dead before the lease ends, the status is 74, and the server sees no renewal" {
   job_start --no-renew --lease 6s -k 300ms a -- bash -c "$(tree "$pids")"
   wait_until lines_in "$pids" 3
   held_until_gone
   job_status 74
   [[ $stderr == *'prevents its renewal'* ]]
-}
-
-@test "--no-renew: the server sees no renewal" {
   local without
   extensions() { redis srv info commandstats | sed -n 's/^cmdstat_pexpire:calls=\([0-9]*\),.*/\1/p'; }
   redis srv config resetstat
@@ -188,7 +177,7 @@ os.waitid(os.P_PID, pid, os.WEXITED | os.WNOWAIT)'
   all_gone "$pids"
 }
 
-@test "--leftovers wait: the lock is held until the last leftover has ended, without any signal" {
+@test "--leftovers wait: the lock is held until the last leftover has ended, without any signal, and renewed meanwhile" {
   local how
   for how in '' setsid; do
     : >"$pids"
@@ -200,9 +189,7 @@ os.waitid(os.P_PID, pid, os.WEXITED | os.WNOWAIT)'
     [[ -e finished && ! -e got ]]
     free
   done
-}
-
-@test "--leftovers wait: the lease is renewed meanwhile" {
+  : >"$pids"
   job_start --lease 5s --leftovers wait a -- bash -c "
     bash -c 'echo \$\$ >>$pids; exec sleep 7' </dev/null >/dev/null 2>&1 &
     until [[ -s $pids ]]; do sleep 0.02; done"

@@ -62,26 +62,20 @@ PROGRAM
   exits "$frontend" 6
 }
 
-@test "the monitor is killed while command and frontend are stopped: the tree is dead at once" {
-  job_start --lease 10m job -- bash -c "$(with_daemon)"
-  job_parts
-  wait_until lines_in "$pids" 1
-  kill -STOP "$command"
-  wait_until in_state "$frontend" T
-  kill -9 "$monitor"
-  wait_until all_gone "$pids"
-  job_status 74
-}
-
-@test "the monitor is stopped while command and frontend are: the tree is dead before the lease ends" {
-  job_start --lease 6s job -- bash -c "$(with_daemon)"
-  job_parts
-  wait_until lines_in "$pids" 1
-  kill -STOP "$command"
-  wait_until in_state "$frontend" T
-  kill -STOP "$monitor"
-  until all_gone "$pids"; do held; done
-  job_status 74
+@test "the monitor is killed or stopped while command and frontend are stopped: the tree is dead at once, or before the lease ends" {
+  local signal
+  for signal in KILL STOP; do
+    : >"$pids"
+    job_start --lease "$([[ $signal == KILL ]] && echo 10m || echo 6s)" job -- bash -c "$(with_daemon)"
+    job_parts
+    wait_until lines_in "$pids" 1
+    kill -STOP "$command"
+    wait_until in_state "$frontend" T
+    kill "-$signal" "$monitor"
+    until all_gone "$pids"; do held || all_gone "$pids"; done
+    job_status 74
+    lose
+  done
 }
 
 @test "a command that is stopped and continued, but not by a terminal: rlock follows it" {
