@@ -155,7 +155,7 @@ let_go() { redis srv flushall >/dev/null; }
   let_go
 }
 
-@test "names with spaces, quotes, dollar signs and letters beyond ASCII" {
+@test "names with spaces, quotes, dollar signs and letters beyond ASCII; those that look like options, or with invisible characters, are not offered" {
   hold "a lamp's  light"
   hold 'b "c" $HOME `d` \e!f'
   hold 'über alles; rm *'
@@ -165,17 +165,11 @@ let_go() { redis srv flushall >/dev/null; }
     $'rlock status \303\274\t' 'rlock|status|über alles; rm *' $'rlock status "\303\274b\t' 'rlock|status|über alles; rm *' \
     $'rlock status \'a l\t' "rlock|status|a lamp's  light"
   let_go
-}
-
-@test "a name that rlock would take for an option is not offered" {
   hold '--on-acquire=touch PWNED'
   hold -q
   all_complete $'rlock run \t' 'rlock|run' $'rlock run --on-acquire=to\t' 'rlock|run|--on-acquire=to' \
     $'rlock run job --on-acquire=to\t' 'rlock|run|job|--on-acquire=to' $'rlock status -- --on\t' 'rlock|status|--|--on'
   let_go
-}
-
-@test "names with invisible characters, or with some that a terminal interprets, are not offered" {
   local c shell
   # C1, not UTF-8, bidirectional, a soft hyphen, a tag, zero-width, a variation selector, fillers, blanks.
   for c in '\u009b' '\x9b' '\u202e' '\u00ad' '\U000e0041' '\u200b' '\ufe0f' '\u3164' '\u115f' '\u180e' '\u2060' '\ufff9' \

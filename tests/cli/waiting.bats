@@ -101,9 +101,7 @@ waited() { sed -n 's/.*"event":"acquired".*"waited_ms":\([0-9]*\).*/\1/p' "event
   rlock acquire x --lease 1h
   wait_for_x a 1 --server-timeout 300ms --lease 2s
   redis_kill9 srv
-  local status=0
-  wait "$waiter" || status=$?
-  ((status == 69))
+  exits "$waiter" 69
   grep -q 'still waiting' err-a
   redis_start srv --appendonly yes
   redis srv flushall

@@ -29,7 +29,7 @@ $1
 PYTHON
 }
 
-@test "each benchmark measures rlock beside its peers" {
+@test "each benchmark measures rlock beside its peers; the results say where they come from, and what was not measured" {
   check '
 assert all["failed"] == []
 for rows in start["start"], handoff:
@@ -46,11 +46,6 @@ assert one["least"] > 25000
 assert {"PING", "renewal, Redisson", "renewal, rlock", "pair", "short job"} == {row["what"] for row in scale["busy"]}
 assert [row["server"] for row in scale["compared"]] == ["one server", "master 1", "master 2", "master 3"]
 assert {"rlock", "SET NX PX, DEL"} <= {row["design"] for row in server}
-'
-}
-
-@test "the results say where they come from, and what was not measured" {
-  check '
 assert all["mode"] == "rounds" and all["machine"]["cores"] > 0
 assert all["machine"]["programs"]["rlock"].startswith("rlock ")
 assert {"design": "Redisson", "why": "not asked for"} in all["programs"]["server"]["not_measured"]
@@ -60,7 +55,7 @@ assert {"design": "Redisson", "why": "not asked for"} in all["programs"]["server
   grep -qE '^\| rlock \| [0-9]+ \|' "$(results)/latest.md"
 }
 
-@test "the summary has a line for each kind of work; no progress is written to a file" {
+@test "the summary has a line for each kind of work, no progress is written to a file, and the plots show rlock" {
   run -0 "$TESTS_DIR/../bench/report" summary "$(results)/latest.json"
   local work
   for work in start 'start, TLS' 'a busy lock, `-n`' 'hand-off, waiters: 2' "the server's CPU for a renewal" \
@@ -69,9 +64,6 @@ assert {"design": "Redisson", "why": "not asked for"} in all["programs"]["server
     grep -qF "| $work |" "$BATS_FILE_TMPDIR/said"
   done
   run -1 grep -q $'\r' "$BATS_FILE_TMPDIR/said"
-}
-
-@test "the plots are well-formed, and show rlock" {
   local name
   for name in start handoff; do
     python3 -c 'import sys, xml.dom.minidom
@@ -97,9 +89,8 @@ with Server(): pass' "$TESTS_DIR/../bench" 3>&-
   pid=$!
   wait_until eval '[[ $(ls -A "$TMPDIR"/*/s) ]]'
   kill -HUP "$pid"
-  status=0
-  wait "$pid" || status=$?
-  [[ $status == 129 && -z $(ls -A "$TMPDIR") ]]
+  exits "$pid" 129
+  [[ -z $(ls -A "$TMPDIR") ]]
   run -1 pgrep -fa "$TMPDIR/"
 }
 

@@ -80,13 +80,6 @@ table_of_guarantees() {
 }
 statuses() { sed -n 's/^ *k[A-Za-z]* = \([0-9]*\),.*/\1/p' "$ROOT/src/base/error.h" | sort -n; }
 
-@test "the man pages have no errors" {
-  command -v mandoc >/dev/null || skip 'no mandoc'
-  ((${#PAGES[@]} >= 7))
-  run -0 mandoc -T lint -W warning "${PAGES[@]}"
-  [[ -z $output ]]
-}
-
 @test "every page and section that a man page refers to exists, and rlock(1) refers to all pages" {
   local page name section
   for page in "${PAGES[@]}"; do
