@@ -122,11 +122,11 @@ long long longest_lag(const ServerInfo& info, long long replicas) {
 long long number_in(const std::optional<std::string>& text) { return whole_number(text.value_or("")).value_or(0); }
 
 // A primary that is cut off from its replicas and the Sentinels continues to grant locks, although these make a replica
-// the new primary, unless this is set. False if it is unknown.
+// the new primary, unless this is set; the epoch guard waits for kReplacedMasterGrants. False if it is unknown.
 bool grants_when_cut_off(const ServerFacts& facts) {
   if (!facts.behind_sentinels || !facts.replicas_to_write || !facts.replicas_max_lag) return false;
   const long long lag = number_in(facts.replicas_max_lag);
-  return number_in(facts.replicas_to_write) < 1 || lag < 1 || lag >= lock::kDefaultLease / 1s;
+  return number_in(facts.replicas_to_write) < 1 || lag < 1 || lag > lock::kLongestLag.count();
 }
 
 // How long it takes until all leases of a primary that was cut off have expired: it stops granting when no replica has
@@ -151,9 +151,8 @@ Check check_replicas(const ServerInfo& info, const ServerFacts& facts) {
   if (grants_when_cut_off(facts)) {
     return failure(seen,
                    "a primary that is cut off continues to grant locks, and so does its successor: on each server, "
-                   "set min-replicas-to-write 1 and min-replicas-max-lag below the lease of " +
-                       format_duration(lock::kDefaultLease) +
-                       ", for example 10, and let no failover begin before the primary has been unreachable for " +
+                   "set min-replicas-to-write 1 and min-replicas-max-lag 10 or less, and let no failover begin before "
+                   "the primary has been unreachable for " +
                        safe_failover("10"));
   }
   const std::string set = to_write == "0" ? "set min-replicas-to-write 1, and " : "";
