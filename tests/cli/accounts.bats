@@ -27,13 +27,10 @@ as() {
 }
 holder() { as "$1" "$RLOCK" run x -- "$RLOCK" status x | sed -n 's/^holder *\(.*\)@.*/\1/p'; }
 
-@test "a user in /etc/passwd: getent is not asked" {
+@test "a user in /etc/passwd: getent is not asked; one that only getent knows; a number if it does not, or its answer is wrong" {
   getent_that 'touch asked'
   run -0 holder 0
   [[ $output == root && ! -e asked ]]
-}
-
-@test "a user that only getent knows; a number if it does not know the user, or its answer is unreadable or about another" {
   needs_nobody
   local text
   getent_that 'echo "jane.doe:x:61234:61234:Jane:/home/jane:/bin/sh"'

@@ -94,16 +94,14 @@ lose() { redis srv del a 'rlock:holder:{a}'; }
   [[ -s why ]]
 }
 
-@test "the lock is lost during on-acquire: the hook is stopped, the command is not started, 74" {
+@test "the lock is lost during on-acquire: the hook is stopped, the command is not started, 74; during on-release: it is stopped before its time is up" {
   job_start --lease 6s -k 300ms --on-acquire "$(hang pid "trap '' TERM;")" --on-release 'touch release' --on-lost 'touch lost' a -- touch started
   wait_for_hook pid
   lose
   job_status 74
   [[ ! -e started && ! -e release && -e lost ]]
   gone "$hook"
-}
-
-@test "the lock is lost during on-release: the hook is stopped before its time is up" {
+  rm pid
   job_start --lease 6s -k 300ms --hook-timeout 10m --on-release "$(hang pid "trap '' TERM;")" a -- sh -c 'exit 4'
   wait_for_hook pid
   lose

@@ -48,7 +48,7 @@ unknown() {
   [[ $stderr == *"$2"* && ! -e ran ]]
 }
 
-@test "a name that DNS knows, one with the search list of resolv.conf; an address or a name in /etc/hosts is not asked for" {
+@test "names that DNS knows, with search lists as in resolv.conf and of systemd-resolved; an address or a name in /etc/hosts is not asked for" {
   ran of-this-host
   ran 127.0.0.1
   [[ ! -e asked ]]
@@ -56,16 +56,6 @@ unknown() {
   ran host host.sub.rlock.test
   unknown nobody.test. 'no such host name'
   unknown empty.rlock.test. 'no such host name' # it has no address
-}
-
-@test "an IPv6 address in /etc/hosts is used if the host has no other" {
-  python3 -c 'import socket; socket.socket(socket.AF_INET6).bind(("::1", 0))' 2>/dev/null || skip 'no IPv6 here'
-  echo '::1 six' >hosts
-  unknown six "[::1]:$port: connect: Connection refused"
-  [[ ! -e asked ]]
-}
-
-@test "an empty domain in the search list, as systemd-resolved writes it, and one whose server fails" {
   printf 'nameserver %s\noptions edns0 trust-ad ndots:5\nsearch .\n' "$dns" >resolv.conf
   ran host.rlock.test
   printf 'nameserver %s\noptions ndots:5\nsearch sub.other.test .\n' "$dns" >resolv.conf
@@ -73,6 +63,11 @@ unknown() {
   printf 'nameserver %s\noptions ndots:5\nsearch bad.test\n' "$dns" >resolv.conf
   ran host.rlock.test host.rlock.test.bad.test
   unknown nobody.here 'name resolution: '
+  # An IPv6 address in /etc/hosts is used if the host has no other.
+  python3 -c 'import socket; socket.socket(socket.AF_INET6).bind(("::1", 0))' 2>/dev/null || skip 'no IPv6 here'
+  echo '::1 six' >hosts
+  unknown six "[::1]:$port: connect: Connection refused"
+  run -1 grep six asked
 }
 
 @test "a silent name server: rlock waits for --server-timeout, but does not ask again and again" {
@@ -170,7 +165,7 @@ job_at_silent_server() {
   redis srv client kill type normal skipme yes >/dev/null
 }
 
-@test "no name server at a renewal: the job is stopped before the lease ends, but no earlier than necessary" {
+@test "no name server at a renewal: the job is stopped before the lease ends, not earlier than necessary; if one is back in time, it continues" {
   local pid began
   began=$(now_ms)
   job_at_silent_server 6s
@@ -178,10 +173,7 @@ job_at_silent_server() {
   past 3000
   grep -q 'cannot renew the lock' said
   redis srv del x 'rlock:holder:{x}' >/dev/null
-}
-
-@test "a name server that is back in time: the job continues" {
-  local pid
+  rm silent alive
   job_at_silent_server 15s
   wait_until grep -q 'cannot renew the lock' said
   rm silent

@@ -28,20 +28,21 @@ replica() {
   wait_until in_step r1
 }
 
-@test "the replica has the lock when the command runs" {
+@test "the replica has the lock when the command runs, also if it was handed over; too few replicas, and no time to wait: 69" {
   replica
   prints 1 rlock run --wait-replicas 1 job -- redis-cli -s "$r1_sock" exists job
   prints 2 rlock run --wait-replicas 1 a b -- redis-cli -s "$r1_sock" exists a b
-  assert_clean m
-}
-
-@test "too few replicas, and no time to wait: 69, nothing is started, the lock is free" {
-  replica
   for wait in -n '-w 1500ms'; do
     refused 69 '1 of 2 replicas have acknowledged the lock, so it was given back' --wait-replicas 2 $wait
     [[ $(redis m exists job) == 0 ]]
   done
   assert_clean m
+  owner=$(rlock acquire --wait-replicas 1 job --lease 1m)
+  job_start --wait-replicas 1 job -- redis-cli -s "$r1_sock" exists job
+  wait_until queued job 1 m
+  rlock release job --owner "$owner"
+  job_status 0
+  [[ $output == 1 ]]
 }
 
 @test "the job waits until there is a replica, and says so once" {
@@ -50,16 +51,6 @@ replica() {
   replica
   job_status 0
   [[ $output == 1 && $(grep -c replicas <<<"$stderr") == 1 ]]
-}
-
-@test "a handed-over lock is acknowledged by the replica, too" {
-  replica
-  owner=$(rlock acquire --wait-replicas 1 job --lease 1m)
-  job_start --wait-replicas 1 job -- redis-cli -s "$r1_sock" exists job
-  wait_until queued job 1 m
-  rlock release job --owner "$owner"
-  job_status 0
-  [[ $output == 1 ]]
 }
 
 @test "a connection that is cut between the grant and its acknowledgement: tried again during the wait" {
@@ -84,7 +75,7 @@ replica() {
   [[ $(redis m exists job) == 0 ]]
 }
 
-@test "-w includes the time until a server is there, and while it is gone" {
+@test "-w includes the time until a server is there, and while it is gone; it passes without one: 69" {
   redis_stop m
   job_start -w 1m job -- echo mine
   wait_until said 'still waiting'
@@ -92,9 +83,6 @@ replica() {
   job_status 0
   [[ $output == mine ]]
   said 'the server answers again'
-}
-
-@test "-w passes without a server: 69" {
   redis_stop m
   refused 69 'still waiting, for at most 0.5s' -w 500ms
   refused 69 '' -n

@@ -82,10 +82,12 @@ change=(run acquire)
   wrong --password-command
 }
 
-@test "a password for a user without one" {
+@test "a password for a user without one; a database that does not exist" {
   start
   options=(--url "unix://:needless@$srv_sock")
   says 77 'without any password configured' 'the server has no password for this user: leave it out, or name a user' "${all[@]}"
+  options=(--url "$url?db=99")
+  says 78 'DB index is out of range' 'name a database that the server has, as in redis://host/0' "${all[@]}"
 }
 
 @test "a missing right" {
@@ -155,12 +157,6 @@ change=(run acquire)
   options=(--url "$url")
   says 69 BUSY 'another client'\''s script is taking long: try again, or end it with redis-cli SCRIPT KILL' run status listing
   redis srv script kill
-}
-
-@test "a database that does not exist" {
-  start
-  options=(--url "$url?db=99")
-  says 78 'DB index is out of range' 'name a database that the server has, as in redis://host/0' "${all[@]}"
 }
 
 @test "a connection that is refused: the address, and what to do" {

@@ -16,12 +16,7 @@ runs() { job "$@" && wait_until test -e started; }
 stuck_for_b() { owner=$(rlock acquire b --lease 10m); }
 job_waits() { job "$@" a b && wait_until queued b 1; }
 let_go() { rlock release b --owner "$owner" && wait_until test -e started; }
-ends() {
-  local status=0
-  wait_until gone "$job"
-  wait "$job" || status=$?
-  [[ $status == "$1" ]]
-}
+ends() { exits "$job" "$1"; }
 # events: what the status lines say of the locks' ends.
 events() { sed -n 's/.*"event":"\(lost\|released\)".*"name":"\(.\)".*/\1 \2/p' lines | sort | xargs; }
 

@@ -13,12 +13,15 @@ assert e[-1]["event"] == "exit" and sum(x["event"] == "exit" for x in e) == 1, e
 assert eval(sys.argv[2]), e' "$1" "$2"
 }
 
-@test "acquired, released, exit" {
+@test "acquired, released, exit; with --min-hold released with the remaining time" {
   "$RLOCK" run --status-fd 7 job -- sh -c 'echo "$RLOCK_OWNER $RLOCK_TOKEN"; exit 3' 7>log >out && return 1
   read -r owner token <out
   events log "[x['event'] for x in e] == ['acquired', 'released', 'exit']"
   events log "e[0]['owner'] == '$owner' and e[0]['token'] == '$token' and e[0]['lease_ms'] == 30000 and e[0]['waited_ms'] >= 0"
   events log "e[1]['free_in_ms'] == 0 and e[2]['status'] == 3 and e[2]['result'] == 'exited' and 'signal' not in e[2]"
+  "$RLOCK" run --status-fd 7 --min-hold 1s job -- true 7>log
+  events log "e[1]['event'] == 'released' and 0 < e[1]['free_in_ms'] <= 1000"
+  run -0 rlock run -w 1m job -- true
 }
 
 @test "a reader that is stuck is waited for once, not for each of many locks" {
@@ -80,19 +83,10 @@ assert eval(sys.argv[2]), e' "$1" "$2"
   events log "len(e) == 1"
 }
 
-@test "--min-hold: released, with the remaining time" {
-  "$RLOCK" run --status-fd 7 --min-hold 1s job -- true 7>log
-  events log "e[1]['event'] == 'released' and 0 < e[1]['free_in_ms'] <= 1000"
-  run -0 rlock run -w 1m job -- true
-}
-
-@test "the command does not get the descriptor, but keeps its standard output" {
+@test "the command does not get the descriptor, but keeps its standard output; one that is closed, not writable, or not a number" {
   prints $'out\nclosed' bash -c '"$RLOCK" run --status-fd 7 job -- sh -c "echo out; { echo no >&7; } 2>/dev/null || echo closed" 7>log'
   run -0 rlock run --status-fd 1 job -- echo out
   [[ ${lines[1]} == out ]]
-}
-
-@test "a descriptor that is closed, not writable, or not a number" {
   tells 64 '--status-fd 7: Bad file descriptor' bash -c '"$RLOCK" run --status-fd 7 job -- touch ran 7>&-'
   tells 64 '--status-fd 7: not open for writing' bash -c '"$RLOCK" run --status-fd 7 job -- touch ran 7</dev/null'
   for bad in x -1 1.5 '' 99999999999; do

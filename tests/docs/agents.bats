@@ -27,13 +27,10 @@ by_another() {
   done
 }
 
-@test "both documents have no other commands than those in their blocks, and none that takes a lock away" {
+@test "both documents have no other commands than those in their blocks, none takes a lock away, and each block runs" {
   [[ $(cat "$PAGE" "$SKILL" | grep -c '^```sh$') == $(ls block.* | wc -l) ]]
   run -1 awk '/^```/ { fenced = !fenced } !fenced && /rlock (run|acquire|renew|release|status) [^-`]/ { print; bad = 1 } END { exit !bad }' "$PAGE" "$SKILL"
   run -1 grep -hE 'force-unlock|--supersede|redis-cli|kill' block.*
-}
-
-@test "each block runs" {
   local script
   for script in $(ls block.* | sort -V); do
     run -0 timeout -k 1 60 bash -euo pipefail "$script" </dev/null 3>&-

@@ -13,15 +13,12 @@ teardown() { redis_stop srv; }
   [[ $(grep -c '^works ' <<<"$output") == 20 && $output == *'none beside another' ]]
 }
 
-@test "what does not work is named, with its status" {
+@test "what does not work is named, with its status; a lock that is granted twice is noticed" {
   redis srv acl setuser weak on '>pw' '~*' '&*' +@all -zadd
   run -1 --separate-stderr "$TESTS_DIR/try-server" "unix://weak:pw@$srv_sock"
   [[ $output == *'does not    run --slots: status 77 instead of 0; '* ]]
   grep -q '^works  *run$' <<<"$output"
   ! grep -q '^DANGER' <<<"$output"
-}
-
-@test "a lock that is granted twice is noticed" {
   # An rlock that only runs the command.
   printf '#!/bin/sh\nwhile [ "$#" -gt 0 ] && [ "$1" != -- ]; do shift; done\n[ "$#" = 0 ] || shift\nexec "$@"\n' >"$BATS_TEST_TMPDIR/rlock"
   chmod +x "$BATS_TEST_TMPDIR/rlock"

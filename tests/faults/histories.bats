@@ -14,7 +14,7 @@ finds() {
   [[ $status == $(($1 > 0)) ]]
 }
 
-@test "the checker finds sections that overlap, and no others" {
+@test "the checker finds sections that overlap, readers beside a writer, more than there are slots, tokens that are not larger, and no others" {
   finds 0 'section a x w 10 20 1' 'section b x w 20 30 2' 'section c y w 15 25 1'
   finds 1 'section a x w 10 20 1' 'section b x w 19 30 2'
   finds 1 'begin a x w 10 1' 'begin b x w 15 2' 'end a 20' 'end b 30'
@@ -22,17 +22,11 @@ finds() {
   finds 1 'begin a x w 10 1' 'overlap b x 15' 'begin b x w 15 2' 'end b 30'
   finds 1 'section a x+y w 10 20 1+1' 'section b y w 15 30 2'
   finds 1 'section a x w 10 90 1' 'section b x w 20 30 2'
-}
-
-@test "the checker finds a reader beside a writer, and more at once than there are slots" {
   finds 0 'section a x r 10 20 1' 'section b x r 15 30 2' 'section c x w 30 40 3'
   finds 1 'section a x r 10 20 1' 'section b x r 15 30 2' 'section c x w 25 40 3'
   finds 1 'section a x w 10 20 1' 'section b x r 15 30 2'
   finds 0 'section a x s2 10 20 1' 'section b x s2 15 30 2' 'section c x s2 20 40 3'
   finds 1 'section a x s2 10 20 1' 'section b x s2 15 30 2' 'section c x s2 19 40 3'
-}
-
-@test "the checker finds a token that is not larger than one before, except of those that may be together" {
   finds 1 'section a x w 10 20 2' 'section b x w 21 30 2'
   finds 1 'section a x w 10 20 5' 'section b x r 21 30 6' 'section c x r 31 40 4'
   finds 0 'section a x r 10 20 2' 'section b x r 21 30 1'

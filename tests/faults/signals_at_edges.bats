@@ -84,7 +84,7 @@ os.execv(sys.argv[1], sys.argv[1:])' "$RLOCK" run job -- touch ran
   [[ -e cleaned ]]
 }
 
-@test "TERM after the command has ended but left processes: rlock dies of it" {
+@test "TERM after the command has ended but left processes, or during --on-release, whose hook is stopped: rlock dies of it" {
   job_start --leftovers wait job -- bash -c 'sleep 1000 & while [ ! -e go ]; do sleep 0.02; done; exit 3'
   job_parts
   touch go
@@ -93,9 +93,6 @@ os.execv(sys.argv[1], sys.argv[1:])' "$RLOCK" run job -- touch ran
   kill -TERM "$frontend"
   job_status 143
   free
-}
-
-@test "TERM during --on-release: the hook is stopped, rlock dies of it" {
   job_start --on-release 'touch hook; sleep 1000' job -- true
   wait_until test -e hook
   nap 0.1
