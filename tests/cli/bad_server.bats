@@ -165,8 +165,7 @@ hears() { [[ $(listeners_on "$1" 'rlock:control:{x}') == 1 ]]; }
     prints ran rlock run --url "redis://$number:$port" x -- echo ran
   done
   [[ ${TEST_OVER:-} != cluster ]] || return 0 # it has one database
-  run -0 --separate-stderr rlock run --url "redis://localhost:$port/3" x -- redis-cli -s "$other_sock" -n 3 exists x
-  [[ $output == 1 ]]
+  prints 1 rlock run --url "redis://localhost:$port/3" x -- redis-cli -s "$other_sock" -n 3 exists x
 }
 
 # sent_on MODE SCHEME PATH MOST [OPTION ...]: a server of that kind names more and more hosts; in a wait of 5 s, MOST of

@@ -180,8 +180,7 @@ over_tls() {
 @test "databases, if the servers have them" {
   [[ $("$REDIS_SERVER" --version) =~ ^Valkey.*v=([0-9]+) && ${BASH_REMATCH[1]} -ge 9 ]] || skip 'this server has one database in a cluster'
   cluster_start 1 0 --cluster-databases 4
-  RLOCK_URL=$(cluster_url)/3 run -0 rlock run x -- redis-cli -p "$c1_port" -n 3 exists x
-  [[ $output == 1 ]]
+  RLOCK_URL=$(cluster_url)/3 prints 1 rlock run x -- redis-cli -p "$c1_port" -n 3 exists x
   local id
   id=$(RLOCK_URL=$(cluster_url)/3 rlock acquire x --lease 60s)
   run -0 rlock run --url "$(cluster_url)" -n x -- true

@@ -45,7 +45,6 @@ free() { [[ $(redis srv exists job) == 0 ]]; }
   local waiter=$!
   wait_until grep -q 'waiting for job' err
   kill "$process"
-  status=0
   exits "$waiter" 64
   [[ ! -s out ]]
   grep -q "process $process has ended, so no lock was acquired for it" err

@@ -26,16 +26,22 @@ number_of_holders() { rlock status --json x | sed -n 's/.*"number_of_holders": \
   tells 75 'not acquired: held by ' rlock run -n -s x -- true
 }
 
-@test "a reader, a writer and a slot are kept far longer than their lease" {
-  local name=0
-  for option in -s -x '--slots 2'; do
+@test "a reader, a writer, a slot and a string are kept far longer than their lease, by a job and by a keeper" {
+  local name=0 process option
+  sleep 60 3>&- &
+  process=$!
+  for option in -s -x '--slots 2' '--protocol set'; do
     name=$((name + 1))
+    rlock acquire --lease 6s --for-pid "$process" $option "k$name"
     "$RLOCK" run --lease 6s $option "x$name" -- sh -c 'until [ -e end ]; do sleep 0.05; done' 3>&- &
     jobs+=($!)
     wait_until rlock status --is-held "x$name"
   done
   let_pass 7000
-  rlock status --is-held x1 x2 x3
+  rlock status --is-held {x,k}{1,2,3,4}
+  kill "$process"
+  touch end
+  wait_until is_clean srv
 }
 
 @test "a loss is noticed, and the command stopped, of a slot, too; force-unlock asks all holders to stop" {
@@ -122,17 +128,6 @@ assert x["queue"][0]["mode"] == "write" and "owner" not in x, x'
 import json, sys
 (x,) = json.load(sys.stdin)
 assert x["slots"] == 3 and x["holders"][0]["owner"].endswith(":%d" % x["holders"][0]["pid"]), x'
-}
-
-@test "a keeper renews each kind" {
-  sleep 60 3>&- &
-  local process=$! name=0
-  for option in -s -x '--slots 2' '--protocol set'; do rlock acquire --lease 6s --for-pid $process $option "x$((++name))"; done
-  let_pass 7000
-  rlock status --is-held x1 x2 x3 x4
-  kill "$process"
-  wait_until not rlock status --is-held x1
-  wait_until is_clean srv
 }
 
 @test "--supersede: a reader does not ask other readers, and for a slot one holder that can be asked is asked" {

@@ -97,6 +97,5 @@ assert eval(sys.argv[2]), e' "$1" "$2"
 
 @test "a reader that is gone, or never reads, does not affect the job" {
   run -5 --separate-stderr bash -c '{ "$RLOCK" run --status-fd 7 job -- sh -c "exit 5"; echo "$?" >status; } 7>&1 >out 2>err | true; exit "$(cat status)"'
-  run -5 --separate-stderr stuck 8 timeout 20 "$RLOCK" run --status-fd 8 job -- sh -c 'exit 5'
-  assert_says '--status-fd: a line could not be written'
+  tells 5 '--status-fd: a line could not be written' stuck 8 timeout 20 "$RLOCK" run --status-fd 8 job -- sh -c 'exit 5'
 }

@@ -53,39 +53,6 @@ killed() {
   job_status 3
 }
 
-@test "leftovers are ended before the lock is released, which is not while any process of the tree lives" {
-  job_start -k 500ms job -- bash -c "
-    setsid bash -c \"trap '' TERM; echo \\\$\\\$ >>$pids; while :; do sleep 0.1; done\" </dev/null >/dev/null 2>&1 &
-    until [[ -s $pids ]]; do sleep 0.02; done"
-  wait_until lines_in "$pids" 1
-  local daemon
-  daemon=$(<"$pids")
-  until gone "$daemon"; do held || gone "$daemon"; done
-  job_status 0
-  free
-}
-
-@test "TERM while the command runs ends both, and the shell sees TERM" {
-  job_start job -- sleep 100
-  job_parts
-  kill -TERM "$frontend"
-  job_status 143
-}
-
-@test "a stopped job keeps its lock and continues" {
-  local began
-  job_until go --lease 12s job
-  job_parts
-  kill -TSTP "$command"
-  wait_until in_state "$frontend" T
-  began=$(now_ms)
-  wait_until past 13000
-  run -75 rlock run -n job -- true
-  touch go
-  kill -CONT "$command" "$frontend"
-  job_status 3
-}
-
 # paused ORDER: a job of its own, whose processes are stopped past the lease and continued in this order.
 paused() {
   local job=pause-${1// /-} frontend monitor command begun who status=0

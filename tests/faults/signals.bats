@@ -107,13 +107,10 @@ own_descriptors='for fd in /proc/self/fd/*; do n=${fd##*/}; [[ -e $fd ]] && echo
 }
 
 @test "standard input comes from a pipe, and a reader that ends early ends the command by SIGPIPE" {
-  run -0 bash -c 'seq 1000 | "$RLOCK" run job -- wc -l'
-  [[ $output == 1000 ]]
-  run -0 bash -c '"$RLOCK" run job -- yes 2>err | head -n 1; echo "${PIPESTATUS[*]}"'
-  [[ $output == $'y\n141 0' ]]
+  prints 1000 bash -c 'seq 1000 | "$RLOCK" run job -- wc -l'
+  prints $'y\n141 0' bash -c '"$RLOCK" run job -- yes 2>err | head -n 1; echo "${PIPESTATUS[*]}"'
   [[ ! -s err ]]
-  run -0 bash -c '"$RLOCK" run a -- echo text | "$RLOCK" run job -- cat'
-  [[ $output == text ]]
+  prints text bash -c '"$RLOCK" run a -- echo text | "$RLOCK" run job -- cat'
 }
 
 @test "guards keep no folder busy" {

@@ -96,8 +96,7 @@ fair_turns_beside() {
   running_job a
   redisson_waits f fair-lock "$name"
   id=$(redis r lindex "$fair_queue" 0)
-  run -0 rlock status "$name"
-  assert_says "$id  (Redisson's fair queue)"
+  tells 0 "$id  (Redisson's fair queue)" rlock status "$name"
   run -0 rlock status --json "$name"
   assert_says "\"fair_queue\": ["
   assert_says "\"$id\""

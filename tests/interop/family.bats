@@ -95,11 +95,9 @@ refused() {
     # `run --protocol set` needs a string that expires, and says so.
     [[ $command != *set || $(redis r type "$name") == hash ]] || continue
     # shellcheck disable=SC2046,SC2086 # words
-    run -76 rlock $command "$name" $([[ $command != run* ]] || echo '-- touch ran')
-    assert_says "$1"
+    tells 76 "$1" rlock $command "$name" $([[ $command != run* ]] || echo '-- touch ran')
   done
-  run -0 rlock status "$name"
-  assert_says "$1"
+  tells 0 "$1" rlock status "$name"
   [[ $(contents) == "$before" && ! -e ran ]]
 }
 

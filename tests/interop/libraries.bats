@@ -99,8 +99,7 @@ library_waits() {
 by_turns() {
   py_holds 600
   wait_until test -s started-py
-  run -75 --separate-stderr rlock run -n "$key" -- true
-  assert_says "held by another program ($(cat started-py))"
+  tells 75 "held by another program ($(cat started-py))" rlock run -n "$key" -- true
   run -0 rlock status "$key"
   [[ $output == *'kind      string lock'*"owner     $(cat started-py)"*'another program'* ]]
   rlock_holds
@@ -155,16 +154,14 @@ late() {
   local library=redis-py
   rlock_holds
   wait_until test -s started
-  run -0 locks ask k
-  [[ $output == $'True False\n3' ]]
+  prints $'True False\n3' locks ask k
   touch end
   ends "$job" 0
 
   # One without a timeout.
   py_holds 0
   wait_until test -s started-py
-  run -76 --separate-stderr rlock run k -- true
-  assert_says 'and never expires'
+  tells 76 'and never expires' rlock run k -- true
   rlock_holds -w 10m
   wait_until waiting 1
   touch end-py

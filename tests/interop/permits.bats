@@ -89,8 +89,7 @@ has_one() {
 
 @test "a number of slots other than Redisson's is refused; --resize changes it for both" {
   redisson j try-set-permits "$name" 2
-  run -76 rlock run -n --slots 3 --java-semaphore "$name" -- true
-  assert_says 2
+  tells 76 2 rlock run -n --slots 3 --java-semaphore "$name" -- true
   run -76 rlock run --slots 1 --java-semaphore "$name" -- true
   seats 2 2
   rlock run --slots 2 --java-semaphore "$name" -- true
@@ -187,8 +186,7 @@ has_one() {
   redisson j try-set-permits "$name" 4
   theirs=$(value j permit-lock-lease "$name" 20000)
   ours=$(rlock acquire --slots 4 --java-semaphore "$name" --lease 1m)
-  run -0 rlock status --json "$name"
-  assert_says '"kind": "semaphore"'
+  tells 0 '"kind": "semaphore"' rlock status --json "$name"
   assert_says '"slots": 4'
   held_by 2
   holder_shows "$theirs" 1 '' no 0 20000
@@ -196,8 +194,7 @@ has_one() {
   [[ $(permit_ids) == "$(printf '%s\n' "$theirs" "$(hex "$ours")" | sort)" ]]
   # One without a lease.
   theirs=$(value j permit-lock "$name")
-  run -0 rlock status "$name"
-  assert_says "3 of 4 slots taken"
+  tells 0 "3 of 4 slots taken" rlock status "$name"
   assert_says "$theirs"
   # The id that status shows releases it.
   redisson j permit-unlock "$name" "$(hex "$ours")"
@@ -210,16 +207,13 @@ has_one() {
   local show='echo "$RLOCK_SLOT"'
   redisson j try-set-permits "$name" 4
   theirs=$(value j permit-lock "$name")
-  run -0 rlock run --slots 4 --take 3 --java-semaphore "$name" -- sh -c "$show"
-  [[ $output == '0 1 2' ]]
+  prints '0 1 2' rlock run --slots 4 --take 3 --java-semaphore "$name" -- sh -c "$show"
   ours=$(rlock acquire --slots 4 --take 2 --java-semaphore "$name" --lease 1m)
   seats 1 4
   run -75 rlock run -n --slots 4 --take 2 --java-semaphore "$name" -- true
-  run -0 rlock run -n --slots 4 --java-semaphore "$name" -- sh -c "$show"
-  [[ $output == 2 ]]
+  prints 2 rlock run -n --slots 4 --java-semaphore "$name" -- sh -c "$show"
   redisson j permit-unlock "$name" "$theirs"
-  run -0 rlock run -n --slots 4 --take 2 --java-semaphore "$name" -- sh -c "$show"
-  [[ $output == '2 3' ]]
+  prints '2 3' rlock run -n --slots 4 --take 2 --java-semaphore "$name" -- sh -c "$show"
   # A waiter for two gets them when Redisson has released one and another job the other.
   theirs=$(value j permit-lock "$name")
   running_job a --slots 4

@@ -193,8 +193,7 @@ gone_by_redisson() { [[ $(redis r exists "$name") == 0 ]]; }
   redisson j write-lock "$name"
   redisson j read-lock "$name"
   run -75 rlock run -n -s "$name" -- true
-  run -0 rlock status "$name"
-  assert_says "held for writing"
+  tells 0 "held for writing" rlock status "$name"
   waiting_job reader -s
   redisson j write-unlock "$name"
   # Redisson notifies nobody.
@@ -235,12 +234,10 @@ lasts_less() { (($(redis r pttl "$name") <= WATCHDOG_MS)); }
   reader=$(reply owner)
   owner=$(rlock acquire -s "$name" --lease 1m)
   held_by 2
-  run -0 rlock status --json "$name"
-  assert_says '"kind": "read-write lock"'
+  tells 0 '"kind": "read-write lock"' rlock status --json "$name"
   holder_shows "$reader" 2 read no 0 "$WATCHDOG_MS"
   holder_shows "$owner" 1 read yes "$WATCHDOG_MS" 60000
-  run -0 rlock status "$name"
-  assert_says "$reader"
+  tells 0 "$reader" rlock status "$name"
   redisson j read-unlock "$name"
   redisson j read-unlock "$name"
   rlock release "$name" --owner "$owner"
@@ -248,8 +245,7 @@ lasts_less() { (($(redis r pttl "$name") <= WATCHDOG_MS)); }
   redisson j write-lock "$name"
   # Redisson's name for a writer is its reader's with a suffix.
   holder_shows "$(reply owner)" 1 write no 0 "$WATCHDOG_MS"
-  run -0 rlock status "$name"
-  assert_says "$(reply owner)  (not taken by rlock)"
+  tells 0 "$(reply owner)  (not taken by rlock)" rlock status "$name"
   redisson j write-unlock "$name"
   run -1 rlock status --is-held "$name"
 }

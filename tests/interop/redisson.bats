@@ -94,8 +94,7 @@ force_wakes() {
   redisson a lock "$name"
   local owner
   owner=$(reply owner)
-  run -0 rlock status "$name"
-  assert_says "$owner  (not taken by rlock)"
+  tells 0 "$owner  (not taken by rlock)" rlock status "$name"
   holder_shows "$owner" 2 '' no 0 30000
   rlock status --is-held "$name"
   # Without a name, only the locks that rlock took are listed.
@@ -124,10 +123,8 @@ force_wakes() {
   redisson_waits b lock "$name"
   start_job rlock
   wait_until waiters 2
-  run -0 rlock status "$name"
-  assert_says 'clients of other programs that listen for the release: 1'
-  run -0 rlock status --json "$name"
-  assert_says '"listening": 1'
+  tells 0 'clients of other programs that listen for the release: 1' rlock status "$name"
+  tells 0 '"listening": 1' rlock status --json "$name"
   rlock force-unlock --yes "$name"
   wait_until redisson_replies b
   redisson b unlock "$name"
