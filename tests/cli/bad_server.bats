@@ -182,14 +182,10 @@ sent_on() {
 }
 
 # The pauses after which one more host gets it add up to 1, 3, 7 and 15 s; the last exchange may take 5 s.
-@test "a cluster server that redirects rlock to more and more hosts: few of them get the password, and the wait ends" {
+@test "a cluster server that redirects rlock to more and more hosts, or Sentinels that name them as masters: few get the password, and the wait ends" {
   not_over tls sentinel cluster acl 'each server is odd'
   sent_on moved redis+cluster '' 4
   sent_on ask redis+cluster '' 4
   sent_on crowd redis+cluster '' 11 -v
-}
-
-@test "Sentinels that name another master each time: few masters get the password, and the wait ends" {
-  not_over tls sentinel cluster acl 'each server is odd'
   sent_on masters redis+sentinel /m 5 -v
 }

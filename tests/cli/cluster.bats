@@ -16,22 +16,11 @@ teardown() {
   cluster_stop
 }
 
-# start [MASTERS [REPLICAS [OPTION VALUE ...]]]: rlock uses this cluster from now on.
-start() {
-  cluster_start "$@"
-  RLOCK_URL=$(cluster_url)
-  export RLOCK_URL
-}
-
 # refused STATUS TEXT URL: a job exits with STATUS and TEXT before it starts.
-refused() {
-  run --separate-stderr rlock run --url "$3" "${4:-x}" -- touch "$BATS_TEST_TMPDIR/ran"
-  echo "status=$status stderr=$stderr"
-  [[ $status == "$1" && $stderr == *"$2"* && ! -e $BATS_TEST_TMPDIR/ran ]]
-}
+refused() { tells "$1" "$2" rlock run --url "$3" "${4:-x}" -- touch ran && [[ ! -e ran ]]; }
 
 @test "doctor checks each server; one that hangs does not prevent renewals on another; slots without a server are noticed" {
-  start 3 0 --appendonly yes --cluster-require-full-coverage no # else all refuse once they miss it
+  cluster_use 3 0 --appendonly yes --cluster-require-full-coverage no # else all refuse once they miss it
   local live dead
   live=$(cluster_name c1) dead=$(cluster_name c2)
   run -0 rlock doctor
@@ -59,7 +48,7 @@ refused() {
 }
 
 @test "a server that is cut off and names a dead owner of the slot is not asked forever" {
-  start 3 0 --cluster-require-full-coverage no
+  cluster_use 3 0 --cluster-require-full-coverage no
   local name known
   name=$(cluster_name c2)
   known=$(redis c1 cluster nodes | grep ":$c2_port@" | cut -d' ' -f 9-)
@@ -77,7 +66,7 @@ refused() {
 @test "one server: addresses, databases, and the rights that doctor prints are sufficient" {
   refused 64 'a host is missing' redis+cluster://
   refused 64 'write the scheme once, before all hosts' redis+cluster://a,redis://b
-  start 1 0 --bind '127.0.0.1 -::1'
+  cluster_use 1 0 --bind '127.0.0.1 -::1'
   refused 78 'SELECT' "$(cluster_url)/3"
   prints six rlock run --url "redis+cluster://[::1]:$c1_port" x -- echo six
   # shellcheck disable=SC2046 # words of a command
@@ -99,7 +88,7 @@ over_tls() {
 
 @test "over TLS, with a password: a holder, a waiter, and a slot that moves" {
   over_tls IP:127.0.0.1
-  start
+  cluster_use
   local name server second
   name=$(cluster_name c3)
   export RLOCK_PASSWORD=secret REDISCLI_AUTH=secret
@@ -119,7 +108,7 @@ over_tls() {
 }
 
 @test "user and password are used for every server, also for one that joins after a job's start and gets its slot" {
-  start
+  cluster_use
   local name server
   for server in c1 c2 c3; do redis $server config set requirepass secret; done
   refused 77 'requires a password' "$RLOCK_URL"
@@ -145,14 +134,14 @@ over_tls() {
 
 @test "over TLS, a server is verified by the name that it announces" {
   over_tls DNS:localhost
-  start 2 0 --cluster-announce-hostname localhost
+  cluster_use 2 0 --cluster-announce-hostname localhost
   # c2 is known only from the list of c1, which has its address, too.
   prints mine rlock run --url "rediss+cluster://localhost:$c1_port" "$(cluster_name c2)" -- echo mine
   refused 69 '127.0.0.1' "$RLOCK_URL"
 }
 
 @test "replicas have each lock before the command starts; a master dies while a job holds and another waits: its replica takes over" {
-  start 3 1
+  cluster_use 3 1
   local name
   prints all rlock run --wait-replicas 1 "$(cluster_name c1)" "$(cluster_name c2)" "$(cluster_name c3)" -- echo all
   redis_freeze c3r1

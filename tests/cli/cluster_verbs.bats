@@ -6,24 +6,7 @@ unset TEST_OVER # this is a cluster already
 load ../lib/common
 load ../lib/job
 load ../lib/odd
-
-setup_file() {
-  source "$TESTS_DIR/lib/cluster.bash"
-  cluster_start
-  RLOCK_URL=$(cluster_url)
-  export RLOCK_URL c1_port c2_port c3_port
-}
-setup() {
-  source "$TESTS_DIR/lib/cluster.bash"
-  CLUSTER_MASTERS=(c1 c2 c3) CLUSTER_NODES=(c1 c2 c3)
-  cd "$BATS_TEST_TMPDIR" || return
-}
-teardown() { touch go; }
-teardown_file() {
-  source "$TESTS_DIR/lib/cluster.bash"
-  CLUSTER_NODES=(c1 c2 c3)
-  cluster_stop
-}
+load ../lib/cluster_file
 
 @test "regardless of which server is asked, a lock is on the one that keeps its slot" {
   local seed owner name

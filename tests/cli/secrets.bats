@@ -42,9 +42,7 @@ hidden() {
   run --separate-stderr rlock "${@:2}"
   [[ $status =~ ^($1)$ ]] && unseen
 }
-works() {
-  prints ran rlock run "$@" x -- echo ran
-}
+works() { prints ran rlock run "$@" x -- echo ran; }
 # refused STATUS TEXT OPTION...: a job is not started.
 refused() {
   tells $1 "$2" rlock run "${@:3}" x -- touch ran

@@ -31,9 +31,7 @@ teardown() {
 
 # refused STATUS TEXT [OPTION ...]: a job exits with STATUS and TEXT before it starts.
 refused() {
-  local expected=$1 text=$2
-  shift 2
-  tells "$expected" "$text" rlock run "$@" x -- touch "$BATS_TEST_TMPDIR/ran"
+  tells "$1" "$2" rlock run "${@:3}" x -- touch "$BATS_TEST_TMPDIR/ran"
   [[ ! -e $BATS_TEST_TMPDIR/ran ]]
 }
 

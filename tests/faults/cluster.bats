@@ -15,14 +15,8 @@ teardown() {
   cluster_stop
 }
 
-two_masters() {
-  cluster_start 2
-  RLOCK_URL=$(cluster_url)
-  export RLOCK_URL
-}
-
 @test "a slot moves, and the lock is released, at once or before one of its waiters is back: they keep their order" {
-  two_masters
+  cluster_use 2
   local name owner at=c1 to=c2 round stopped
   name=$(cluster_name c1)
   for ((round = 1; round <= ${MOVES:-2}; round++)); do
@@ -40,7 +34,7 @@ two_masters() {
 }
 
 @test "a waiter that dies while its slot moves delays the next one for at most five seconds" {
-  two_masters
+  cluster_use 2
   local name owner
   name=$(cluster_name c1)
   owner=$(rlock acquire "$name" --lease 10m)

@@ -4,15 +4,10 @@ unset TEST_OVER # these have a cluster of their own
 
 load ../lib/common
 load ../lib/job
+CLUSTER_WITH=(--cluster-require-full-coverage no)
+load ../lib/cluster_file
 
-setup_file() {
-  source "$TESTS_DIR/lib/cluster.bash"
-  cluster_start 3 0 --cluster-require-full-coverage no
-  RLOCK_URL=$(cluster_url)
-  export RLOCK_URL c1_port c2_port c3_port
-}
 setup() {
-  source "$TESTS_DIR/lib/cluster.bash"
   CLUSTER_MASTERS=(c1 c2 c3) CLUSTER_NODES=(c1 c2 c3)
   cd "$BATS_TEST_TMPDIR" || return
   # Names on two servers, which no other test uses. rlock takes its locks in the order of their names.
@@ -22,11 +17,6 @@ setup() {
 teardown() {
   touch go
   redis_thaw c2
-}
-teardown_file() {
-  source "$TESTS_DIR/lib/cluster.bash"
-  CLUSTER_NODES=(c1 c2 c3)
-  cluster_stop
 }
 
 until_told() { printf '%s' 'until [[ -e go ]]; do sleep 0.02; done'; }

@@ -11,9 +11,7 @@ setup() {
   export RLOCK_EPOCH_GUARD=false # which would hide the faults that these tests are about; epoch.bats has it
 }
 
-teardown() {
-  sentinels_stop
-}
+teardown() { sentinels_stop; }
 
 other_master() { [[ $(master_now s1) != m && $(master_now s2) != m && $(master_now s3) != m ]]; }
 # The Sentinels were asked long ago on each connection, because a recent answer would still count.

@@ -52,14 +52,10 @@ teardown() {
 }
 
 # A proxy that records when requests pass, and delays the replies to renewals by that many seconds.
-through_proxy() {
-  PROXY_DELAY="rlock renew:$1" proxy_start "$srv_sock"
-}
+through_proxy() { PROXY_DELAY="rlock renew:$1" proxy_start "$srv_sock"; }
 # last_answered: when the last request that extended the lease was sent, and when its reply left. Both by the proxy's
 # time, so the first is a moment after rlock's own.
-last_answered() {
-  read -r sent answered _ < <(grep -e acquire -e renew passed.answered | tail -n 1)
-}
+last_answered() { read -r sent answered _ < <(grep -e acquire -e renew passed.answered | tail -n 1); }
 
 # Writes the time of SIGTERM and, about each millisecond, that it is alive.
 witness() {

@@ -3,6 +3,7 @@
 #   cluster_start [MASTERS [REPLICAS [OPTION VALUE ...]]]   masters c1 ... with equal shares of the slots, 3 by default;
 #                               each with REPLICAS replicas, 0 by default: those of c1 are c1r1 ...; as redis_start makes
 #                               them, with their ports in $c1_port, $c1r1_port. $CLUSTER_MASTERS, $CLUSTER_NODES
+#   cluster_use [...]           the same, and rlock uses it from now on
 #   cluster_node NAME [OPTION VALUE ...]   one more server, which knows no other and has no slot
 #   cluster_join NAME           c1 meets it, and all know it
 #   cluster_url [NAME ...]      the address for rlock: of all masters, or of these servers
@@ -72,6 +73,11 @@ cluster_start() {
   done
   for i in "${CLUSTER_NODES[@]}"; do wait_until cluster_ok "$i"; done
   wait_until cluster_agrees
+}
+cluster_use() {
+  cluster_start "$@"
+  RLOCK_URL=$(cluster_url "${CLUSTER_MASTERS[@]}")
+  export RLOCK_URL
 }
 
 cluster_in_step() { [[ $(redis "$1" role) == *connected* ]]; }

@@ -47,9 +47,7 @@ export XDG_CONFIG_HOME=/dev/null/none
 
 # rlock ARG...: the program, ended by force after two minutes so that a hang fails the test: with 143, because timeout's
 # own 124 is also one of rlock's.
-rlock() {
-  timeout --preserve-status -k 1 120 "$RLOCK" "$@"
-}
+rlock() { timeout --preserve-status -k 1 120 "$RLOCK" "$@"; }
 
 # page_data FILE EXPRESSION: of what a page of --html has to show; see lib/page.py.
 page_data() { python3 "$TESTS_DIR/lib/page.py" "$@"; }

@@ -27,9 +27,7 @@ if [[ $REDIS_SERVER != redis-server ]]; then
 fi
 
 # redis_folder: where this test's (or this file's) servers are. Socket paths are short, because sun_path has 108 bytes.
-redis_folder() {
-  printf '%s' "${BATS_TEST_TMPDIR:-$BATS_FILE_TMPDIR}"
-}
+redis_folder() { printf '%s' "${BATS_TEST_TMPDIR:-$BATS_FILE_TMPDIR}"; }
 
 # With TEST_OVER=tls, sentinel, cluster or acl, every test reaches its server in another way, or with the least rights:
 # redis_url returns such an address, and the scripts of tests/lua go the same way. With cluster, each server is a
@@ -163,9 +161,7 @@ redis_start() {
 }
 
 # Any answer shows that it is alive, even NOAUTH from a server with a password.
-redis_answers() {
-  [[ $(redis "$1" ping 2>&1) =~ ^(PONG|NOAUTH) ]]
-}
+redis_answers() { [[ $(redis "$1" ping 2>&1) =~ ^(PONG|NOAUTH) ]]; }
 
 redis() {
   local sock=${1}_sock

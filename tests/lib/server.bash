@@ -2,9 +2,7 @@
 # defines itself behind that line.
 
 setup_file() { redis_start srv; }
-setup() {
-  use_server srv
-}
+setup() { use_server srv; }
 teardown() { assert_clean srv; }
 teardown_file() { redis_stop srv; }
 
