@@ -18,7 +18,7 @@ teardown() { redis_stop srv; }
   run -1 --separate-stderr "$TESTS_DIR/try-server" "unix://weak:pw@$srv_sock"
   [[ $output == *'does not    run --slots: status 77 instead of 0; '* ]]
   grep -q '^works  *run$' <<<"$output"
-  ! grep -q '^DANGER' <<<"$output"
+  run ! grep -q '^DANGER' <<<"$output"
   # An rlock that only runs the command.
   printf '#!/bin/sh\nwhile [ "$#" -gt 0 ] && [ "$1" != -- ]; do shift; done\n[ "$#" = 0 ] || shift\nexec "$@"\n' >"$BATS_TEST_TMPDIR/rlock"
   chmod +x "$BATS_TEST_TMPDIR/rlock"
