@@ -79,7 +79,7 @@ local fair_queue, holds = kFairQueue .. tag, kHold .. tag .. ':'
 
 -- The hooks, by which features (lua/features/) take part in the verbs. Each is a list: a function, and the rest of the list, in
 -- front of which a feature puts its own: granted = {f, granted}. More of them are in 03_short.lua.
-local before_grant = nil  -- (who) for how many ms a request or a waiter gets nothing, since when, and why
+local before_grant = nil  -- (who) fields of the reply `held` to a request, or waiter, that gets nothing: its least ttl, and why
 local leased = nil        -- (who) it gets the lock for its lease, unless this fails
 local extended = nil      -- (until_ms, description) a hold has a longer lease; returns why that could not be recorded
 local kMark = 'history'   -- the field of a description of which features are told: `mark`
@@ -87,8 +87,8 @@ local kMark = 'history'   -- the field of a description of which features are to
 -- What the first function of a hook says that says anything; the ones behind it are not called.
 local function each(hook, ...)
   while hook do
-    local said, since, why = hook[1](...)
-    if said then return said, since, why end
+    local said = hook[1](...)
+    if said then return said end
     hook = hook[2]
   end
 end

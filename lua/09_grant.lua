@@ -29,8 +29,8 @@ local function hand_over(asker, most, first)
     local away = waiter and each(sent_away, waiter)
     local may = waiter and not away and layout.fits(waiter.want) and layout.available(waiter.want)
     if may then
-      local known, back = pcall(each, before_grant, waiter)
-      may = known and not back and (first == asker or pcall(each, leased, waiter))
+      local known, withheld = pcall(each, before_grant, waiter)
+      may = known and not withheld and (first == asker or pcall(each, leased, waiter))
       if may and first == asker then each(leased, waiter) end
     end
     local token = may and next_token()

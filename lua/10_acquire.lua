@@ -142,8 +142,8 @@ if verb == 'acquire' then
   local refusal = layout.refusal(want, not (wait and stands_in_queue()), request.resize)
   if refusal then return reply(refusal) end
 
-  local back, life_since, cause = each(before_grant, request)
-  local free = not back and layout.available(want)
+  local withheld = each(before_grant, request)
+  local free = not withheld and layout.available(want)
   if free then
     if not next_token() then return reply({outcome = 'no-token'}) end
     each(found_free)
@@ -235,13 +235,13 @@ if verb == 'acquire' then
     -- Then the first waiter may have to wait for its own longer lease, and all behind it with it.
     local waiter = first_waiter() and living(first_waiter())
     if waiter then
-      local is_known, left_to_wait, since, why = pcall(each, before_grant, waiter)
-      if is_known then back, life_since, cause = left_to_wait, since, why end
+      local is_known, why = pcall(each, before_grant, waiter)
+      if is_known then withheld = why end
     end
   end
-  if back then
-    held.ttl = math.max(held.ttl, back)
-    held.back, held.age, held.cause = back, now - life_since, cause
+  if withheld then
+    withheld.ttl = math.max(held.ttl, withheld.ttl)
+    for field, value in pairs(withheld) do held[field] = value end
   end
   return reply(held)
 end

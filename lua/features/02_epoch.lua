@@ -39,7 +39,7 @@ local function remember_lease(who, until_ms, renewal)
   end
 end
 
--- How long nothing is granted to a newcomer, nil: it may be granted; since when the life lasts; and its cause.
+-- For how long nothing is granted to a newcomer, as the reply says it; nil: it may be granted.
 local function held_back(who)
   local asked = who.guard
   if not asked then return end
@@ -86,7 +86,7 @@ local function held_back(who)
     -- The next server, whose clock may differ, cannot know for how long this one was up.
     redis.pcall('hset', kEpoch, 'before', '0')
   end
-  if left > 0 then return left, since, cause end
+  if left > 0 then return {ttl = left, back = left, age = now - since, cause = cause} end
 end
 
 if verb ~= 'renew' then before_grant, leased = {held_back, before_grant}, {remember_lease, leased} end
