@@ -83,6 +83,7 @@ local before_grant = nil  -- (who) fields of the reply `held` to a request, or w
 local leased = nil        -- (who) it gets the lock for its lease, unless this fails
 local extended = nil      -- (until_ms, description) a hold has a longer lease; returns why that could not be recorded
 local kMark = 'history'   -- the field of a description of which features are told: `mark`
+local waiter_fields = {}  -- by the name of a map in requests, (map) what a waiter's record keeps of it; false: it is wrong
 
 -- What the first function of a hook says that says anything; the ones behind it are not called.
 local function each(hook, ...)
@@ -206,8 +207,8 @@ end
 --   version   2
 --   alive     until when it counts as alive (ms)
 --   since     when it began to wait (ms)
---   lease     a decimal text; hold: the id of its request; about: what it says about itself; want; renewal; once; guard: as in
---             its request (10_acquire.lua)
+--   lease     a decimal text; hold: the id of its request; about: what it says about itself; want; renewal: as in its request
+--             (10_acquire.lua), and so what features keep (waiter_fields)
 --   server    the run id of the last server on which it was found to listen
 -- nil: there is none, or another program has written it.
 local function record_in(packed)
@@ -223,13 +224,14 @@ local function record_in(packed)
     if type(waiter.about[i]) ~= 'string' then return end
   end
   local function is(kind, value) return value == nil or type(value) == kind end
-  local want, once, asks = waiter.want or nil, waiter.once, waiter.guard
+  local want = waiter.want or nil
   if want and (type(want) ~= 'table' or not (is('string', want.mode) and is('string', want.names) and is('number', want.slots) and
     is('number', want.taken) and number_in(want.slots or 1, 1) and number_in(want.taken or 1, 1, 64))) or
-    once and (type(once) ~= 'table' or type(once.key) ~= 'string' or type(once.start) ~= 'number') or
-    asks and (type(asks) ~= 'table' or not is('number', asks.lag)) or
     not is('string', waiter.server) or #(waiter.server or '') > 40 then
     return
+  end
+  for field, kept in pairs(waiter_fields) do
+    if waiter[field] and (type(waiter[field]) ~= 'table' or not kept(waiter[field])) then return end
   end
   -- Only what is known: an inspect sends them.
   waiter.about = {unpack(waiter.about)}

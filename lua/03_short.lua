@@ -32,15 +32,19 @@ if request.layout == 'plain' then
         remember('released')
         return reply({outcome = 'released', left = 0, fault = fault_of(publish_for_others(channel, '0'))})
       end
-      -- The usual hand-over: the first two waiters are alive, and no other program waits, nor is it their turn. If that cannot
-      -- be found out, the rest of the script releases the lock.
+      -- The usual hand-over: the first two waiters are alive, no feature has a field in the record of the first, and no other
+      -- program waits, nor is it their turn. If that cannot be found out, the rest of the script releases the lock.
       local grants = kGrant .. tag .. ':'
+      local plain = {version = 1, alive = 1, since = 1, lease = 1, hold = 1, about = 1, want = 1, renewal = 1, server = 1}
       local known, first, second, waiter, token = pcall(function()
         local ids = there == 2 and redis.call('zrange', queue, 0, 1) or {}
         local last = ids[2] or ids[1]
         local records = last and redis.call('hmget', waiters, ids[1], last, 'open')
         local one = records and not records[3] and record_in(records[1])
-        if not one or one.guard or one.once or one.want.mode or one.want.slots then return end
+        if not one or one.want.mode or one.want.slots then return end
+        for field in pairs(one) do
+          if not plain[field] then return end
+        end
         read_clock()
         local other = record_in(records[2])
         local listeners = redis.call('pubsub', numsub, channel, grants .. ids[1], grants .. last)

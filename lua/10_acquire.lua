@@ -196,11 +196,12 @@ if verb == 'acquire' then
     -- This server, if it listens here.
     local found = redis.pcall('pubsub', numsub, grants .. owner)  -- a missing right is reported later
     local here = (found[2] or 0) > 0 and this_server() or ''
-    redis.call('hset', waiters, owner, cmsgpack.pack({
+    local waiter = {
       version = 2, alive = now + alive_for(redis.call('zrank', queue, owner)), since = known and known.since or now,
-      lease = lease, hold = hold, about = about, want = want, renewal = request.renewal, once = request.once,
-      guard = guard and {data = guard.data, lag = guard.lag}, server = here ~= '' and here or known and known.server or nil}),
-      unpack(joins and wait.replace and {'latest', owner} or {}))
+      lease = lease, hold = hold, about = about, want = want, renewal = request.renewal,
+      server = here ~= '' and here or known and known.server or nil}
+    for field, kept in pairs(waiter_fields) do waiter[field] = request[field] and kept(request[field]) end
+    redis.call('hset', waiters, owner, cmsgpack.pack(waiter), unpack(joins and wait.replace and {'latest', owner} or {}))
     keep_queue()
   end
 

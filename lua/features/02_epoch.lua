@@ -25,6 +25,7 @@
 -- passed since then, even if --min-hold keeps the lock for longer.
 
 local kEpoch = 'rlock:epoch'
+function waiter_fields.guard(map) return type(map.lag or 0) == 'number' and {data = map.data, lag = map.lag} end
 
 -- How much counts of the lease of a request, or of a waiter.
 local function counted(lease, renewal) return math.min(lease, number_in(renewal, 1) or lease) end

@@ -6,6 +6,7 @@
 -- What a request or a waiter wants to run once is a map, `once`: key, and start. A success of that key counts if its period is
 -- no earlier. Only acquire declares the hash, because no release or hand-off may fail for a user without the right to it.
 local successes = kOnce .. tag
+function waiter_fields.once(map) return type(map.key) == 'string' and type(map.start) == 'number' and map end
 
 -- The record of the success that counts for a request; nil: there is none.
 local function success_of(once)
