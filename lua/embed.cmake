@@ -1,7 +1,7 @@
 # cmake -DOUT=dir -P embed.cmake
 # Joins the files of this folder and of features/, in the order of their numbers, to the script as a server gets it,
-# dir/script.lua: without comments and indentation. For C++, dir/script.h: the script and its SHA1; and dir/names.h: what
-# 01_request.lua lists, times, the names of fields, and companions; and of 07_marks.lua, the texts that an owner says about itself.
+# dir/script.lua: without comments and indentation. For C++, dir/script.h: the script, its SHA1, and the names of fields that
+# 01_request.lua lists; and dir/names.h, which is only written if it changes: times, companions, and the texts of 07_marks.lua.
 cmake_minimum_required(VERSION 3.25)
 file(GLOB files "${CMAKE_CURRENT_LIST_DIR}/[0-9]*.lua" "${CMAKE_CURRENT_LIST_DIR}/features/[0-9]*.lua")
 list(SORT files COMPARE FILE_BASENAME)
@@ -45,9 +45,11 @@ file(WRITE "${OUT}/script.h" "#pragma once
 #include <string_view>
 namespace rlock::lua {
 inline constexpr std::string_view kScript = R\"LUA(${text})LUA\", kSha1 = \"${sha1}\";
+namespace field {
+${names}}
 }
 ")
-file(WRITE "${OUT}/names.h" "#pragma once
+file(CONFIGURE OUTPUT "${OUT}/names.h" @ONLY CONTENT "#pragma once
 #include <chrono>
 #include <string>
 namespace rlock::lua {
@@ -66,7 +68,5 @@ struct SelfText {
   std::string SelfTexts::* text;
 };
 inline constexpr SelfText kSelfTexts[] = {${table}};
-namespace field {
-${names}}
 }
 ")
