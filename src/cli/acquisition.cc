@@ -315,7 +315,7 @@ Result<void> refused(lock::Servers& servers, const LockingOptions& options, cons
           },
           [&](const lock::NoUpgrade&) {
             const std::string why =
-                request.once
+                request.conditions.once
                     ? "the lock already, so two of its processes could do this at once; give --once a lock of its own"
                 : request.mode.kind == lock::Mode::Kind::slots
                     ? "fewer slots, so it would wait forever for more; let the outer one take them"
@@ -395,7 +395,7 @@ std::vector<lock::AcquireRequest> requests_for(const LockingOptions& options, co
                         .only_heir = wanted.owner.has_value(),
                         .lease = wanted.lease,
                         .holder = wanted.holder,
-                        .once = wanted.once});
+                        .conditions = {.once = wanted.once}});
   }
   return requests;
 }

@@ -63,7 +63,7 @@ std::optional<AcquireRequest> request_as_held(const Status& status, const OwnerI
 bool Quorum::restore(Member& member, const AcquireRequest& request, const Hold& hold, const Until& until) {
   const TimePoint sent = BootClock::now();
   AcquireRequest again = request;
-  again.once.reset();  // a minority's success does not count
+  again.conditions = {};  // a minority's success does not count, for example
   // Without the guard: as long as a majority keeps the hold, no grant that this server may have forgotten has one.
   const auto granted = member.verbs.vote(again, sent, Guard::off, until);
   const bool held = granted && *granted && std::holds_alternative<Hold>(**granted);

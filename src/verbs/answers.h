@@ -110,7 +110,9 @@ struct AcquireRequest {
   std::string hold_id;                   // empty: that of `owner`
   milliseconds lease{};
   HolderInfo holder;
-  std::optional<Once> once;  // grant nothing if that has already succeeded
+  struct Conditions {
+    std::optional<Once> once;  // it has not succeeded
+  } conditions;                // of the grant; a hold that is put back is not asked again
 
   std::string hold() const { return hold_id.empty() ? owner.first_hold() : hold_id; }
   Lock lock() const { return {name, mode.layout()}; }

@@ -126,7 +126,6 @@ Call acquire_call(redis::Client& client, const AcquireRequest& request, const Gu
   Call call(client, "rlock acquire", lock, request.owner.text(), until);
   if (request.heir) call.keys_of(lock, request.heir->text());
   if (request.queueing) call.key(request.name.waiters_key() + ":" + request.owner.text());
-  if (request.once) call.key(request.name.once_key());
   call.guarded(guard, true);
   PackedMap& map = call.request;
   map.flag(f::login, client.address().server.logs_in());
@@ -142,7 +141,10 @@ Call acquire_call(redis::Client& client, const AcquireRequest& request, const Gu
     wait.add(f::priority, static_cast<long long>(queueing->priority)).flag(f::replace, queueing->replace);
     map.add(f::wait, wait);
   }
-  if (request.once) map.add(f::once, PackedMap().add(f::key, request.once->key).add(f::start, request.once->start));
+  if (const auto& once = request.conditions.once) {
+    call.key(request.name.once_key());
+    map.add(f::once, PackedMap().add(f::key, once->key).add(f::start, once->start));
+  }
   return call;
 }
 
@@ -300,6 +302,7 @@ std::optional<milliseconds> moment_of(const Reply& reply) {
 
 std::string text_at(const Reply& map, std::string_view name) { return map.value_of(name).as_text(); }
 bool is_set(const Reply& map, std::string_view name) { return map.value_of(name).as_number() == 1; }
+long long count_at(const Reply& map, std::string_view name) { return count_of(map.value_of(name)).value_or(0); }
 std::string shown_at(const Reply& map, std::string_view name, std::size_t most = 200) {
   return escaped(text_at(map, name), most);
 }
@@ -346,7 +349,7 @@ void add_renewal(HolderView& holding) {
 HolderView holding_of(const Reply& entry, Layout layout, milliseconds now,
                       const std::vector<std::string>& resources = {}) {
   HolderView holding{.owner = text_at(entry, f::owner), .mode = access_of(text_at(entry, f::mode))};
-  holding.holds = count_of(entry.value_of(f::holds)).value_or(0);
+  holding.holds = count_at(entry, f::holds);
   holding.expires_in = ttl_of(entry.value_of(f::left));
   const Reply& said = entry.value_of(f::said);
   const std::string owner = text_at(said, f::owner);
@@ -388,10 +391,9 @@ Held read_held(const Reply& map, const AcquireRequest& request, const Lock& lock
             .ahead = count_of(map.value_of(f::ahead)),
             .place = text_at(map, f::place)};
   if (is_set(map, f::joined)) held.other_channel = lock.channel() + ":" + request.owner.text();
-  held.holders = count_of(map.value_of(f::number)).value_or(0);
-  if (const auto left = count_of(map.value_of(f::back)); left.value_or(0) > 0) {
-    held.back = HeldBack{milliseconds(*left), milliseconds(count_of(map.value_of(f::age)).value_or(0)),
-                         text_at(map, f::cause) == "missing"};
+  held.holders = count_at(map, f::number);
+  if (const long long left = count_at(map, f::back); left > 0) {
+    held.back = HeldBack{milliseconds(left), milliseconds(count_at(map, f::age)), text_at(map, f::cause) == "missing"};
   }
   if (const Reply& holder = map.value_of(f::holder); !holder.elements.empty()) {
     held.holder = holding_of(holder, lock.layout, milliseconds(number_of(map.value_of(f::now)).value_or(0)));
@@ -400,7 +402,7 @@ Held read_held(const Reply& map, const AcquireRequest& request, const Lock& lock
 }
 
 Succeeded read_succeeded(const Reply& map, const AcquireRequest& request) {
-  Succeeded succeeded{read_success(request.once ? request.once->key : "", text_at(map, f::success)), {}};
+  Succeeded succeeded{read_success(request.conditions.once.value_or(Once{}).key, text_at(map, f::success)), {}};
   const auto now = moment_of(map.value_of(f::now));
   if (now && succeeded.success) succeeded.ago = std::max<milliseconds>(*now - succeeded.success->at, 0ms);
   return succeeded;
@@ -472,15 +474,13 @@ constexpr std::pair<std::string_view, ReadRefusal> kRefusals[] = {
     {"not-held", [](auto&, auto&) -> Acquired { return NotHeld{}; }},
     {"in-use", [](auto&, auto&) -> Acquired { return InUse{}; }},
     {"other-names", [](auto& map, auto&) -> Acquired { return OtherNames{shown_at(map, f::names, 1024)}; }},
-    {"queue-full",
-     [](auto& map, auto&) -> Acquired { return QueueFull{count_of(map.value_of(f::waiting)).value_or(0)}; }},
-    {"other-slots",
-     [](auto& map, auto&) -> Acquired { return OtherSlots{count_of(map.value_of(f::slots)).value_or(0)}; }},
+    {"queue-full", [](auto& map, auto&) -> Acquired { return QueueFull{count_at(map, f::waiting)}; }},
+    {"other-slots", [](auto& map, auto&) -> Acquired { return OtherSlots{count_at(map, f::slots)}; }},
 };
 
 // Whether the request can end so. Nobody could say what these outcomes mean for another one.
 bool is_possible(std::string_view outcome, const AcquireRequest& request) {
-  if (outcome == "succeeded") return request.once.has_value();
+  if (outcome == "succeeded") return request.conditions.once.has_value();
   return request.only_heir || (outcome != "not-held" && outcome != "in-use");
 }
 
@@ -535,17 +535,17 @@ Result<Status> read_inspection(const Reply& reply, const Lock& lock) {
   const auto now = count_of(map.value_of(f::now));
   if (outcome != "lock" || !now) return unexpected_reply("inspect");
   status.token = text_at(map, f::token);
-  status.slots = count_of(map.value_of(f::slots)).value_or(0);
-  status.number = count_of(map.value_of(f::number)).value_or(0);
+  status.slots = count_at(map, f::slots);
+  status.number = count_at(map, f::number);
   status.resources = split(text_at(map, f::names), ',');
   status.names_hidden = is_set(map, f::hidden);
   for (const Reply& holder : map.value_of(f::holders).elements) {
     status.holders.push_back(holding_of(holder, lock.layout, milliseconds(*now), status.resources));
   }
   status.taken = count_of(map.value_of(f::taken)).value_or(status.number);
-  status.waiting = count_of(map.value_of(f::waiting)).value_or(0);
+  status.waiting = count_at(map, f::waiting);
   for (const Reply& id : map.value_of(f::strangers).elements) status.fair_queue.push_back(id.as_text());
-  status.listening = count_of(map.value_of(f::listening)).value_or(0);
+  status.listening = count_at(map, f::listening);
   for (const Reply& waiter : map.value_of(f::waiters).elements) {
     const long long began = std::clamp(number_of(waiter.value_of(f::since)).value_or(*now), 0LL, *now);
     const Reply& want = waiter.value_of(f::want);

@@ -19,7 +19,7 @@ AcquireRequest request(const Mode& mode) {
           .heir = owner,
           .only_heir = true,
           .lease = 30s,
-          .once = Once{.key = "k"}};
+          .conditions = {.once = Once{.key = "k"}}};
 }
 
 void show(const Status& status) {

@@ -241,7 +241,7 @@ std::vector<std::string> Server::words_of(const Request& request, const Database
       if (request.ask == Ask::wait) {
         acquire.queueing = {.place = places_[request.place], .priority = role.priority, .replace = role.replaces};
       }
-      if (role.once) acquire.once = kOnce;
+      if (role.once) acquire.conditions.once = kOnce;
       return as_strings(lock::acquire_call(client_, acquire, guard_for(request.who, database), {}));
     }
     case Ask::renew: {
@@ -313,7 +313,7 @@ void Server::read(const Reply& reply, const Request& request, Outcome& outcome) 
   if (request.ask == Ask::take || request.ask == Ask::wait) {
     const Role& role = configuration_.clients[static_cast<std::size_t>(request.who.client)];
     lock::AcquireRequest asked{.name = name_, .mode = role.mode, .owner = owner_id(request.who, role)};
-    if (role.once) asked.once = kOnce;
+    if (role.once) asked.conditions.once = kOnce;
     const auto acquired = lock::read_acquire(reply, asked, {});
     if (acquired && !*acquired) outcome.word = Word::again;
     if (acquired && *acquired) {
