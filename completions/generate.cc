@@ -44,13 +44,13 @@ std::string joined(const std::vector<std::string>& words, const std::string& bet
   return out;
 }
 
-// The kind of an option's value: DUR, FILE, URL, PID, "kill|wait|ignore" or FREE; empty for a flag.
+// The kind of an option's value: DUR, FILE, NAME (of a lock), PID, URL, "kill|wait|ignore" or FREE; empty for a flag.
 std::string kind_of(const OptionSpec& spec) {
   const std::string value(spec.value);
   if (value.contains('|')) return value;
   if (value == "TIME") return "DUR";                    // or a date
   if (value == "PERIOD") return "hour|day|week|month";  // or a duration
-  for (const char* known : {"", "DUR", "FILE", "URL", "PID"}) {
+  for (const char* known : {"", "DUR", "FILE", "NAME", "PID", "URL"}) {
     if (value == known) return value;
   }
   for (const char* free : {"N", "K", "LIST", "SLOT", "TEXT", "ID", "KEY", "ZONE", "USER", "HOST"}) {
