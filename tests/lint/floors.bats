@@ -133,17 +133,17 @@ import glob, re
 text = "".join(open(name).read() for name in sorted(glob.glob("lua/**/*.lua", recursive=True)))
 listed = set(re.search(r"names of all fields[^:]*:\n((?:--  .*\n)+)", text)[1].replace("--", " ").split())
 code = re.sub(r"--[^\n]*", "", text)
-maps = "request|waiter|who|want|wait|note|success|once|wake|asked|asks|entry|held|guard|answer"
+maps = "request|waiter|waiter_fields|who|want|wait|note|success|once|wake|asked|asks|entry|held|guard|answer"
 used = set(re.findall(rf"\b(?:{maps})\.(\w+)", code)) | set(re.findall(r"(?:reply\(|\bpack\(|or )\{(.*)\}", code, re.S))
 used = {name for name in used if re.fullmatch(r"\w+", name)} - {"err"}
-assert used <= listed, used - listed
+assert used <= listed, f"a field is not listed in lua/01_request.lua: {used - listed}"
 # C++ uses these constants, and has no such text of its own where requests and replies are made.
 said = re.sub(r"//[^\n]*", "", open("src/verbs/script.cc").read())
 outcomes = r'outcome == "[\w-]+"|\{"[\w-]+", ReleaseOutcome'
 beside = {name for name in listed if f'"{name}"' in re.sub(outcomes, "", said)}
-assert not beside, beside
+assert not beside, f"a field is named like an outcome, or src/verbs/script.cc does not write it as f::name: {beside}"
 unknown = {name for name in listed if f"f::{name}" not in said and not re.search(rf"\b{name} =|[.']{name}\b", code)}
-assert not unknown, unknown
+assert not unknown, f"listed in lua/01_request.lua, but used nowhere: {unknown}"
 words = re.findall(r"^local k\w+ = '([a-z_:]+:)' +-- [a-z-]+:", text, re.M)
 assert len(words) == 17 and all(code.count(f"'{word}'") == 1 for word in words), words
 for name in glob.glob("src/*/*.cc") + glob.glob("src/*/*.h"):
