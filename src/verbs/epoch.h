@@ -22,11 +22,9 @@ enum class Guard {
 // The guard of a server at this address. Without `wanted`, it depends on the kind of server. A cluster has none.
 Guard guard_of(const redis::Address& address, std::optional<bool> wanted = {});
 
-// The longest min-replicas-max-lag with which the guard works behind Sentinels, and Redis' default.
-inline constexpr std::chrono::seconds kLongestLag = 10s;
-
-// How long a master that was cut off and replaced may go on granting locks: 2 s more, because the server counts whole
-// seconds and checks once a second (refreshGoodSlavesCount in Redis' replication.c).
+// How long a master that was cut off and replaced may go on granting locks: for min-replicas-max-lag, and 2 s more,
+// because the server counts whole seconds and checks once a second (refreshGoodSlavesCount in Redis' replication.c).
+inline constexpr std::chrono::seconds kLongestLag = 10s;  // Redis' default; doctor fails a server with a longer one
 inline constexpr milliseconds kReplacedMasterGrants = kLongestLag + 2s;
 
 // The same for a server at this address; 0 if no Sentinels replace it.
