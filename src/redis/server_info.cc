@@ -17,14 +17,11 @@ Result<std::optional<Reply>> ask(Client& client, const Words& command, const Unt
 
 // Searches the text instead of making a table, because a start needs only two of fifty fields.
 std::optional<std::string_view> ServerInfo::find(std::string_view field) const {
-  for (std::string_view rest = text_; !rest.empty();) {
-    const std::string_view line = rest.substr(0, rest.find_first_of("\r\n"));
-    rest.remove_prefix(std::min(line.size() + 1, rest.size()));
-    if (line.size() > field.size() && line[field.size()] == ':' && line.starts_with(field)) {
-      return line.substr(field.size() + 1);
-    }
-  }
-  return {};
+  const std::string begin = "\n" + std::string(field) + ":";
+  const auto at = text_.find(begin);
+  if (at == std::string::npos) return {};
+  const std::string_view rest = std::string_view(text_).substr(at + begin.size());
+  return rest.substr(0, rest.find_first_of("\r\n"));
 }
 
 std::string ServerInfo::text(std::string_view field) const { return std::string(find(field).value_or("")); }

@@ -9,7 +9,7 @@ namespace rlock::redis {
 class ServerInfo {
  public:
   // Reads "field:value" lines, and ignores others. The first line with a field counts.
-  explicit ServerInfo(std::string_view text) : text_(text) {}
+  explicit ServerInfo(std::string_view text) : text_("\n" + std::string(text)) {}
 
   bool has(std::string_view field) const { return find(field).has_value(); }
   // "" if there is no such field.
@@ -20,7 +20,7 @@ class ServerInfo {
  private:
   std::optional<std::string_view> find(std::string_view field) const;
 
-  std::string text_;
+  std::string text_;  // each line begins after a line break, the first one, too
 };
 
 // Returns nothing if the command is withheld (redis/server_error.h). Errors: those of Client::call.
