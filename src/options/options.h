@@ -220,7 +220,7 @@ struct OptionSpec {
   Default fallback;
   Group group = Group::general;
 
-  constexpr std::string_view name() const { return names.substr(names.find("--") + 2); }
+  constexpr std::string_view name() const { return names.substr(letter() == '\0' ? 2 : 5); }
   constexpr char letter() const { return names[1] == '-' ? '\0' : names[1]; }
   constexpr bool setting() const { return (marks & kSetting) != 0; }
   bool defaults_to_value() const { return !std::holds_alternative<std::string_view>(fallback); }
