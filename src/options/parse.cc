@@ -98,8 +98,11 @@ class Line {
  public:
   explicit Line(std::span<const std::string> words) {
     for (const std::string& word : words) words_.push_back(marked(word));
-    app_.set_help_flag("-h")->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
-    app_.set_help_all_flag("--help")->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
+    app_.set_help_flag();
+    if (may_be_in(words_, informing_options()[0])) {
+      app_.set_help_flag("-h")->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
+      app_.set_help_all_flag("--help")->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
+    }
     // Common options can also follow the subcommand, and a lock can have the name of a subcommand.
     app_.allow_extras()->fallthrough()->require_subcommand(0, 1);
     describe(app_, informing_options().subspan(1));
