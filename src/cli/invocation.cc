@@ -125,7 +125,7 @@ Result<Invocation> read_invocation(const Parsed& parsed) {
   CommonOptions common = RLOCK_TRY(read_common(settings));
   start_log(common);
   warn_of_unknown_variables();
-  report(parsed.subcommand, settings);
+  if (common.verbose) report(parsed.subcommand, settings);
 
   Invocation invocation = parsed.subcommand->blank(std::move(common));
   // First, because without -- the command's options look like ours.
