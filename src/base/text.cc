@@ -42,8 +42,10 @@ struct Range {
   std::uint32_t first, last;
 };
 
+// `ranges`: in order. Most characters are in front of all of them.
 bool is_among(std::span<const Range> ranges, std::uint32_t c) {
-  return std::ranges::any_of(ranges, [c](const Range& range) { return range.first <= c && c <= range.last; });
+  return c >= ranges.front().first &&
+         std::ranges::any_of(ranges, [c](const Range& range) { return range.first <= c && c <= range.last; });
 }
 
 // Characters that are valid, but change how others are shown (Unicode UAX #9, UAX #14) or are invisible:
