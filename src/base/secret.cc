@@ -42,7 +42,7 @@ struct Secret::Pages {
   Pages(const Pages&) = delete;
   Pages& operator=(const Pages&) = delete;
   ~Pages() {
-    explicit_bzero(bytes, room);
+    overwrite(bytes, room);
     munmap(bytes, room);
   }
 
@@ -63,11 +63,17 @@ Result<Secret> Secret::written(std::size_t most, const std::function<Result<std:
 std::string_view Secret::text() const { return {pages_->bytes, pages_->size}; }
 
 void Secret::wipe() {
-  explicit_bzero(pages_->bytes, pages_->room);
+  overwrite(pages_->bytes, pages_->room);
   pages_->size = 0;
 }
 
 void Secret::keep_from_children() const { madvise(pages_->bytes, pages_->room, MADV_WIPEONFORK); }
+
+void overwrite(void* memory, std::size_t size) {
+  // The compiler does not know what is called, and so cannot leave it out.
+  static void* (*const volatile fill)(void*, int, std::size_t) = memset;
+  fill(memory, 0, size);
+}
 
 void keep_memory_private() { prctl(PR_SET_DUMPABLE, 0); }
 
@@ -100,7 +106,7 @@ std::uint64_t random_below(std::uint64_t limit) { return random_bytes<std::uint6
 
 void operator delete(void* memory, std::size_t size) noexcept {
   if (!memory) return;
-  explicit_bzero(memory, size);
+  rlock::overwrite(memory, size);
   std::free(memory);
 }
 

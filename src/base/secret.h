@@ -43,6 +43,9 @@ class Secret {
   std::shared_ptr<Pages> pages_;
 };
 
+// Sets memory to zero, even if nobody reads it afterwards, as explicit_bzero(3) does: byte by byte in some libraries.
+void overwrite(void* memory, std::size_t size);
+
 // Until exec(2), prevents other processes of the same user from tracing this process and its children or reading their
 // memory, unless they have CAP_SYS_PTRACE (PR_SET_DUMPABLE, prctl(2)). It also makes root the owner of /proc/self.
 void keep_memory_private();

@@ -86,7 +86,7 @@ std::optional<Secret> extract_variable(const char* name) {
   std::optional<Secret> secret;
   // A Secret of Kubernetes made with echo, and a block of YAML, end with a line break.
   if (const std::string_view text = without_newline(value); !text.empty()) secret.emplace(text);
-  explicit_bzero(value, strlen(value));
+  overwrite(value, strlen(value));
   unsetenv(name);
   return secret;
 }

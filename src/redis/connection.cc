@@ -6,7 +6,6 @@
 #include <netinet/tcp.h>
 #include <poll.h>
 #include <signal.h>
-#include <string.h>
 
 #include "base/log.h"
 #include "base/process.h"
@@ -161,7 +160,7 @@ Result<void> Connection::introduce(const Endpoint& endpoint, const Until& until)
   if (asked.empty()) return {};
 
   const auto sent = send_bytes(bytes, until);
-  explicit_bzero(bytes.data(), bytes.size());
+  overwrite(bytes.data(), bytes.size());
   RLOCK_TRY(sent);
   for (const std::string_view what : asked) {
     const Reply reply = RLOCK_TRY(receive(until));

@@ -85,7 +85,7 @@ void forget_environment() {
   for (const char* name : kKeptVariables) {
     if (const char* value = std::getenv(name)) kept.emplace_back(name, value);
   }
-  for (char** entry = environ; entry && *entry; ++entry) explicit_bzero(*entry, strlen(*entry));
+  for (char** entry = environ; entry && *entry; ++entry) overwrite(*entry, strlen(*entry));
   clearenv();
   for (const auto& [name, value] : kept) setenv(name, value.c_str(), 1);
 }
