@@ -200,7 +200,9 @@ if verb == 'acquire' then
       version = 2, alive = now + alive_for(redis.call('zrank', queue, owner)), since = known and known.since or now,
       lease = lease, hold = hold, about = about, want = want, renewal = request.renewal,
       server = here ~= '' and here or known and known.server or nil}
-    for field, kept in pairs(waiter_fields) do waiter[field] = request[field] and kept(request[field]) end
+    for field, kept in pairs(waiter_fields) do
+      waiter[field] = request[field] and (kept(request[field]) or error('invalid ' .. field, 0))
+    end
     redis.call('hset', waiters, owner, cmsgpack.pack(waiter), unpack(joins and wait.replace and {'latest', owner} or {}))
     keep_queue()
   end

@@ -156,7 +156,7 @@ Result<Listing> inspect_quorum(Quorum& quorum, milliseconds exchange, const Unti
     return inspect_one_server(member.client, std::min(exchange, rlock::until(end.deadline)), {}, also,
                               kLongestList / (2 * quorum.size()));
   };
-  const auto lists = quorum.ask_each<Listing>(look, exchange, until, all_answer<Listing>);
+  const auto lists = quorum.look_at_each<Listing>(look, exchange, until);
   RLOCK_TRY(quorum.expect_majority(lists, true));
   std::set<LockName> names;
   Listing all;

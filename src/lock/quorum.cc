@@ -391,7 +391,7 @@ Status Quorum::merged(const LockName& name, const Answers<Status>& answers) cons
 Result<Status> Quorum::inspect(const LockName& name, const Until& until, Look look) {
   const auto ask = [&](Member& member, const Until& end) { return member.verbs.inspect(name, end, look); };
   const auto answers = look.majority ? ask_each<Status>(ask, kLookLimit, until, most_answer<Status>)
-                                     : ask_each<Status>(ask, kLookLimit, until, all_answer<Status>);
+                                     : look_at_each<Status>(ask, kLookLimit, until);
   RLOCK_TRY(expect_majority(answers, true));
   return merged(name, answers);
 }

@@ -37,6 +37,9 @@ struct Member {
   // It may vote, but lacks a hold that a majority keeps. True also if it did not answer the request for the grant.
   bool lacks_hold = false;
   std::string silence;  // why it did not answer the last look at locks; "": it did
+  // The error after a look that took long, and until when it is the answer to each further look.
+  std::optional<Error> hung_with;
+  TimePoint hung_until{};
 };
 
 // How long a server has to answer a look, or a release or renewal of a lock whose lease is unknown.
@@ -120,6 +123,23 @@ class Quorum final : public Verbs {
       if (!all.back()) without_interruption(all.back().error());
     }
     return all;
+  }
+
+  // A look waits for all, but only once for one that hangs: people look when a server does, and look at several things.
+  template <class Answer, class Ask>
+  Answers<Answer> look_at_each(const Ask& ask, milliseconds limit, const Until& until) {
+    const auto look = [&](Member& member, const Until& end) -> Result<Answer> {
+      const TimePoint began = BootClock::now();
+      if (began < member.hung_until) return std::unexpected(*member.hung_with);
+      auto answer = ask(member, end);
+      const TimePoint now = BootClock::now();
+      if (!answer && now >= began + 1s) {
+        member.hung_with = answer.error();
+        member.hung_until = now + 10s;
+      }
+      return answer;
+    };
+    return ask_each<Answer>(look, limit, until, all_answer<Answer>);
   }
 
   // Errors: no majority has answered without an error. `looks`: note in `silence` which members did not, and why.

@@ -33,12 +33,12 @@ class Servers {
     if (quorum_) quorum_->complete(holds);
   }
 
-  // Asks all at once, each with the whole limit: `ask(client, until)`.
+  // Asks all at once, as Quorum::look_at_each, each with the whole limit: `ask(client, until)`.
   template <class Answer, class Ask>
   Answers<Answer> ask_each(const Ask& ask, milliseconds limit, const Until& until) {
     if (!quorum_) return {ask(*clients_.front(), until)};
-    return quorum_->ask_each<Answer>([&](Member& member, const Until& end) { return ask(member.client, end); }, limit,
-                                     until, all_answer<Answer>);
+    return quorum_->look_at_each<Answer>([&](Member& member, const Until& end) { return ask(member.client, end); },
+                                         limit, until);
   }
   // The answers of the servers that gave one. Errors: too few did.
   template <class Answer, class Ask>

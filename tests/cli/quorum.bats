@@ -329,6 +329,15 @@ put_back_by_renew() {
   (($(calls s2) - before < 8)) # two for an attempt
 }
 
+@test "status: a server that hangs is waited for once, not for each thing that is looked up" {
+  redis_freeze s3
+  local began
+  began=$(now_ms)
+  run rlock status --server-timeout 20s --prometheus
+  (($(now_ms) - began < 40000))
+  [[ $output == *rlock_* ]]
+}
+
 @test "ten newcomers that do not wait: at least one gets the lock" {
   for i in {1..10}; do
     rlock run -q -n job -- bash -c 'echo got >>got; until [[ -e end ]]; do sleep 0.05; done' 3>&- &

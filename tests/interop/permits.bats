@@ -89,7 +89,7 @@ has_one() {
 
 @test "a number of slots other than Redisson's is refused; --resize changes it for both" {
   redisson j try-set-permits "$name" 2
-  tells 76 2 rlock run -n --slots 3 --java-semaphore "$name" -- true
+  tells 76 'it has 2 slots' rlock run -n --slots 3 --java-semaphore "$name" -- true
   run -76 rlock run --slots 1 --java-semaphore "$name" -- true
   seats 2 2
   rlock run --slots 2 --java-semaphore "$name" -- true
