@@ -48,6 +48,7 @@ print(seen)'
   kill -STOP "$monitor"
   python3 -c "import os
 for i in range(1000): os.kill($frontend, 40)"
+  wait_until in_state "$frontend" S # it has passed on what there is room for
   kill -CONT "$monitor"
   kill -41 "$frontend" # of several, the lowest number is read first
   job_status
