@@ -245,8 +245,9 @@ Result<void> check_holds(const RunOptions& options) {
                                                     ", and --no-renew stops the command when that ends"}});
 }
 
-// `rlock run --owner` acquires nothing, so it neither waits nor keeps a lock for others.
-Result<void> check_owner(const RunOptions& options) {
+// `rlock run --owner` acquires nothing, so it neither waits nor keeps a lock for others. Settings of a host for those
+// that do are ignored.
+Result<void> check_owner(const RunOptions& options, const Parsed& parsed) {
   const lock::WaitPolicy& wait = options.wait;
   if (!options.owner) {
     return expect_none(
@@ -254,15 +255,18 @@ Result<void> check_owner(const RunOptions& options) {
   }
   if (options.keep && options.release) return contradiction("--keep", "--release");
   const std::string why = "--owner uses a lock that is already held, so do not give ";
+  const auto given = [&](const char* name, bool matters) {
+    return Mistake{matters && parsed.has(name), why + "--" + name};
+  };
   return expect_none({{options.once || options.once_per, why + "--once"},
-                      {wait.limit.value_or(0ms) > 0ms, why + "--wait"},
-                      {options.supersede, why + "--supersede"},
-                      {wait.replicas > 0, why + "--wait-replicas"},
+                      given("wait", wait.limit.value_or(0ms) > 0ms),
+                      given("supersede", options.supersede),
+                      given("wait-replicas", wait.replicas > 0),
                       {options.min_hold > 0ms, why + "--min-hold"},
                       {options.mode.resize, why + "--resize"},
-                      {wait.queueing.priority != 0, why + "--priority"},
-                      {wait.queueing.replace, why + "--replace-waiting"},
-                      {wait.queueing.most.has_value(), why + "--max-queue"}});
+                      given("priority", wait.queueing.priority != 0),
+                      given("replace-waiting", wait.queueing.replace),
+                      given("max-queue", wait.queueing.most.has_value())});
 }
 
 Result<void> check_status_fd(int fd) {
@@ -302,7 +306,7 @@ Result<void> complete_all(RunOptions& options, const Parsed& parsed) {
   options.timing = *timing;
   RLOCK_TRY(check_status_fd(options.status_fd));
   RLOCK_TRY(check_holds(options));
-  RLOCK_TRY(check_owner(options));
+  RLOCK_TRY(check_owner(options, parsed));
   if (options.owner) options.wait.limit = 0ms;
   if (options.isolate && options.leftovers == run::Leftovers::ignore) {
     return usage("--isolate and --leftovers ignore cannot be used together: no process outlives its namespace");
