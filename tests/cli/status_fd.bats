@@ -37,12 +37,12 @@ assert eval(sys.argv[2]), e' "$1" "$2"
   echo "$output" | grep '^{' >log
   events log "[x['event'] for x in e] == ['waiting', 'exit'] and e[1]['result'] == 'not-acquired' and e[1]['status'] == 75"
   events log "e[0]['holder']['owner'] == '$owner' and e[0]['holder']['reason'] == 'because'"
-  "$RLOCK" run --status-fd 7 job -- true 7>log 3>&- &
+  "$RLOCK" run --status-fd 7 job -- true 7>stopped 3>&- &
   frontend=$!
-  wait_until grep -q waiting log
+  wait_until grep -q waiting stopped
   kill -TERM "$frontend"
   wait "$frontend" || true
-  events log "e[-1]['result'] == 'signalled' and e[-1]['signal'] == 15"
+  events stopped "e[-1]['result'] == 'signalled' and e[-1]['signal'] == 15"
   rlock release job --owner "$owner"
 }
 
