@@ -12,6 +12,9 @@ fail() {
   exit 1
 }
 
+# quietly COMMAND...: shows what it prints only if it fails, and then exits.
+quietly() { log=$("$@" 2>&1) || { printf '%s\n' "$log" >&2 && exit 1; }; }
+
 # word TEXT: TEXT as one word of a shell.
 word() { printf "'%s'" "$(printf %s "$1" | sed "s/'/'\\\\''/g")"; }
 

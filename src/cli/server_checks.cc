@@ -149,11 +149,12 @@ Check check_replicas(const ServerInfo& info, const ServerFacts& facts) {
                            to_write + ", min-replicas-max-lag " +
                            escaped(facts.replicas_max_lag.value_or("unknown"), 20);
   if (grants_when_cut_off(facts)) {
+    const std::string most = std::to_string(lock::kLongestLag.count());
     return failure(seen,
                    "a primary that is cut off continues to grant locks, and so does its successor: on each server, "
-                   "set min-replicas-to-write 1 and min-replicas-max-lag 10 or less, and let no failover begin before "
-                   "the primary has been unreachable for " +
-                       safe_failover("10"));
+                   "set min-replicas-to-write 1 and min-replicas-max-lag " +
+                       most + " or less, and let no failover begin before the primary has been unreachable for " +
+                       safe_failover(most));
   }
   const std::string set = to_write == "0" ? "set min-replicas-to-write 1, and " : "";
   return warning(seen, "a failover loses locks that the replica has not received: " + set +

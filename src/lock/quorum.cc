@@ -13,7 +13,7 @@ namespace rlock::lock {
 namespace {
 
 // How long to wait for others once enough have answered; less for one that was late, or it slows down each round.
-constexpr milliseconds kGrace = 250ms, kShortGrace = 50ms, kLateFor = 10s;
+constexpr milliseconds kGrace = 250ms, kShortGrace = 50ms;
 
 bool is_recent(const std::optional<TimePoint>& moment) { return moment && BootClock::now() < *moment + kLateFor; }
 

@@ -54,12 +54,6 @@ bool most_answer(const std::vector<std::optional<Result<Answer>>>& answers, cons
   return static_cast<std::size_t>(well) >= majority_of(answers.size());
 }
 
-// Never: wait for all, each up to its limit.
-template <class Answer>
-bool all_answer(const std::vector<std::optional<Result<Answer>>>&, const std::vector<std::size_t>&) {
-  return false;
-}
-
 // No further answer can change the result. `yes` says whether an answer is a yes.
 template <class Answer, class Yes>
 auto until_settled(Yes yes) {

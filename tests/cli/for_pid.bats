@@ -180,29 +180,6 @@ open("zombie", "w").write(str(pid)); time.sleep(20)' 3>&- &
   ((refused > 0 && fine > 0))
 }
 
-@test "few processes left: the same" {
-  [[ $(id -u) == 0 ]] || skip 'root becomes another user'
-  local limit port refused=0 fine=0
-  redis_listen srv
-  cp "$RLOCK" rlock
-  chmod 755 . rlock
-  for limit in {1..8}; do
-    # Another user each time, because what has not been reaped yet counts, too. The process is the shell.
-    run --separate-stderr setpriv --reuid=$((61300 + limit)) --regid=61300 --clear-groups \
-      sh -c 'prlimit --nproc="$0" ./rlock --url "$1" acquire --for-pid $$ job; exit $?' "$limit" "redis://127.0.0.1:$port"
-    if ((status == 0)); then
-      wait_until no_keeper
-      ((++fine))
-    else
-      [[ $status == 71 && -z $output && -n $stderr ]]
-      ((++refused))
-    fi
-    free
-  done
-  echo "# processes: $refused refused, $fine fine" >&3
-  ((refused > 0 && fine > 0))
-}
-
 @test "a lost lock is reported even if the process ends before the next renewal" {
   with_syslog acquire --for-pid "$process" job
   redis srv flushall

@@ -21,7 +21,7 @@ let_go() {
 wait_in_line() { join_line k "$1" --protocol set "${@:2}"; }
 calls() { redis srv info commandstats | sed -n "s/^cmdstat_$1:calls=\([0-9]*\),.*/\1/p" | grep . || echo 0; }
 
-@test "a waiter notices that the string is deleted, or ends, also if its TTL was shortened; status shows who waits" {
+@test "a waiter notices when the string is deleted or expires, even if its TTL was shortened; status shows who waits" {
   foreign
   before=$(calls pttl)
   wait_in_line a -v --reason behind

@@ -72,7 +72,8 @@ PROGRAM
     kill -STOP "$command"
     wait_until in_state "$frontend" T
     kill "-$signal" "$monitor"
-    until all_gone "$pids"; do held || all_gone "$pids"; done
+    [[ $signal == STOP ]] || wait_until all_gone "$pids"
+    until all_gone "$pids"; do held; done
     job_status 74
     lose
   done

@@ -123,16 +123,17 @@ few_enough() {
 
   refused=0 fine=0
   # The limit also counts those that have ended until process 1 reaps them, for which some take seconds.
-  all_over() { [[ $(redis srv exists x) == 0 && -z $(ps -o pid= -U 61234) ]]; }
+  all_over() { free && [[ -z $(ps -o pid= -U 61234) ]]; }
   for limit in {1..12}; do
     # shellcheck disable=SC2016 # for that shell
     run --separate-stderr as_user timeout 20 sh -c '
-      prlimit --nproc="$1" ./rlock acquire -n --url "$2" --for-pid $$ x || exit' sh "$limit" "$over_tcp"
+      prlimit --nproc="$1" ./rlock acquire -n --lease 10m --url "$2" --for-pid $$ x || exit' sh "$limit" "$over_tcp"
     wait_until all_over
     if ((status == 0)); then
       fine=$((fine + 1))
     else
       refused=$((refused + 1))
+      [[ $status == 71 && -z $output ]]
       [[ $stderr == *'raise the limit of processes (ulimit -u'* || $stderr == *thread* ]] || { echo "$limit: $stderr" && false; }
     fi
   done

@@ -19,11 +19,6 @@ out=$(mktemp)
 trap 'rm -f "$out"' EXIT
 trap 'exit 1' HUP INT TERM
 
-quietly() {
-  "$@" >"$out" 2>&1 && return
-  cat "$out"
-  exit 1
-}
 [ -e "$build/build.ninja" ] || quietly cmake --preset release -B "$build" -G Ninja
 quietly cmake -S . -B "$build" -DBUILD_TESTING=ON
 quietly cmake --build "$build" --target rlock_base model_life model_guards

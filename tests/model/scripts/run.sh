@@ -14,8 +14,6 @@ cd "$(dirname "$0")/../../.."
 # shellcheck disable=SC2086 # a list of words
 need_packages $BUILD_PACKAGES libgtest-dev liblua5.1-0-dev libxxhash-dev
 build=${BUILD:-build}
-# Shows what a command prints only if it fails.
-quietly() { log=$("$@" 2>&1) || { printf '%s\n' "$log" >&2 && exit 1; }; }
 [ -f "$build/build.ninja" ] || quietly cmake -S . -B "$build" -G Ninja -DCMAKE_BUILD_TYPE=Release
 quietly cmake -S . -B "$build" -DBUILD_TESTING=ON
 quietly cmake --build "$build" --target model_scripts model_compare
