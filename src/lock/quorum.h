@@ -128,6 +128,7 @@ class Quorum final : public Verbs {
   }
 
   // A look waits for all, but only once for one that hangs: people look when a server does, and look at several things.
+  // If no majority answers, the next look asks all again, because its caller may be waiting for them.
   template <class Answer, class Ask>
   Answers<Answer> look_at_each(const Ask& ask, milliseconds limit, const Until& until) {
     const auto look = [&](Member& member, const Until& end) -> Result<Answer> {
@@ -141,7 +142,11 @@ class Quorum final : public Verbs {
       }
       return answer;
     };
-    return ask_each<Answer>(look, limit, until, [](const auto&, const auto&) { return false; });
+    auto answers = ask_each<Answer>(look, limit, until, [](const auto&, const auto&) { return false; });
+    if (!most(answers, [](const Answer&) { return true; })) {
+      for (const auto& member : members_) member->hung_until = {};
+    }
+    return answers;
   }
 
   // Errors: no majority has answered without an error. `looks`: note in `silence` which members did not, and why.

@@ -338,6 +338,17 @@ put_back_by_renew() {
   [[ $output == *rlock_* ]]
 }
 
+@test "--once-per: if no majority answers the first look, the next one asks all servers again" {
+  redis_freeze s2
+  redis_freeze s3
+  job_start -w 9s --server-timeout 1500ms --once-per day job -- echo ran
+  let_pass 3000
+  redis_thaw s2
+  redis_thaw s3
+  job_status 0
+  [[ $output == ran ]]
+}
+
 @test "ten newcomers that do not wait: at least one gets the lock" {
   for i in {1..10}; do
     rlock run -q -n job -- bash -c 'echo got >>got; until [[ -e end ]]; do sleep 0.05; done' 3>&- &
