@@ -47,7 +47,7 @@ say 'Unit tests'
 
 say 'Tests on real servers'
 # Slow files and folders come first, so that the last to end are short.
-[ $# -gt 0 ] || set -- tests/cli/tables.bats tests/cli/sentinel.bats tests/faults tests/docs tests/interop tests/cli tests/lua tests/lint
+[ $# -gt 0 ] || set -- tests/cli/tables.bats tests/cli/job_tables.bats tests/cli/sentinel.bats tests/faults tests/docs tests/interop tests/cli tests/lua tests/lint
 RLOCK=$(realpath "${RLOCK:-$build/rlock}")
 export RLOCK
 # A test that hangs fails, and shows what it has printed.

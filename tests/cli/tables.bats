@@ -1,4 +1,5 @@
-# Runs the tables of cases beside this file, each as one test. What their lines mean is in lib/table.bash.
+# Runs the tables of cases beside this file, each as one test; job_tables.bats runs those in which jobs take time. What
+# their lines mean is in lib/table.bash.
 
 load ../lib/common
 load ../lib/server
@@ -46,19 +47,10 @@ teardown() { :; }
 @test "rlock acquire" { table acquire; }
 @test "rlock release" { table release; }
 @test "rlock renew" { table renew; }
-@test "rlock run" { table run; }
-@test "the status of rlock run" { table exit_status; }
-@test "jobs that nest" { table nesting; }
 @test "rlock force-unlock" { table force_unlock; }
-@test "hooks" { table hooks; }
 @test "settings: options, variables and files" { table config; }
-@test "rlock history" { table history; }
 @test "texts of others are escaped" { table escapes; }
 @test "keys of other programs" { table foreign_keys; }
 @test "a server that may evict locks" { table eviction; }
 @test "where passwords come from" { table credentials; }
-@test "holds" { table holds; }
 @test "rlock status" { table status; }
-@test "--protocol set" { table protocol; }
-@test "pools" { table pools; }
-@test "rlock status --succeeded-within" { table succeeded_within; }

@@ -1,4 +1,5 @@
-# Tables of cases: a command line, its status, and what it prints. tests/cli/*.table are read by tests/cli/tables.bats.
+# Tables of cases: a command line, its status, and what it prints. tests/cli/*.table are read by
+# tests/cli/{tables,job_tables}.bats.
 #
 #   + take() { rlock acquire --lease 30s "$1"; }     before the first section: every section begins with it
 #

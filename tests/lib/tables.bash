@@ -2,17 +2,13 @@
 # `table_file FILE`, which runs one, fails at the end if a case has failed, and tells which.
 #
 #   table NAME               runs NAME.table
-#   each_table_has_a_test    fails if a table beside the file has no test in it
+#   each_table_has_a_test    fails unless each table beside the file has one test in the files there
 #   noticed TEXT LINE...     a table with these lines fails and says TEXT
 
 table() { table_file "${BATS_TEST_FILENAME%/*}/$1.table"; }
 each_table_has_a_test() {
-  local file count=0
-  for file in "${BATS_TEST_FILENAME%/*}"/*.table; do
-    grep -qF "table $(basename "$file" .table);" "$BATS_TEST_FILENAME"
-    count=$((count + 1))
-  done
-  ((count == $(grep -c '^@test .*{ table ' "$BATS_TEST_FILENAME")))
+  local folder=${BATS_TEST_FILENAME%/*}
+  diff <(cd "$folder" && printf '%s\n' *.table) <(sed -n 's/^@test .*{ table \(.*\); }/\1.table/p' "$folder"/*.bats | sort)
 }
 noticed() {
   printf '%s\n' "${@:2}" >"$BATS_TEST_TMPDIR/wrong.table"
