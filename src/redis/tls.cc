@@ -11,6 +11,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <cctype>
+#include <cerrno>
 #include <cstdint>
 #include <cstdlib>
 
@@ -70,9 +72,15 @@ std::string first_error() {
   const unsigned long error = ERR_get_error();
   ERR_clear_error();
   if (error == 0) return "unknown error";
-  if (ERR_SYSTEM_ERROR(error)) return errno_text(ERR_GET_REASON(error));
+  if (ERR_GET_LIB(error) == ERR_LIB_SYS) return errno_text(ERR_GET_REASON(error));
   const char* reason = ERR_reason_error_string(error);
-  return reason ? reason : "error " + std::to_string(error);
+  if (!reason) return "error " + std::to_string(error);
+  std::string text = reason;
+#ifdef OPENSSL_IS_AWSLC
+  // It says "NO_START_LINE".
+  for (char& letter : text) letter = letter == '_' ? ' ' : static_cast<char>(std::tolower(letter));
+#endif
+  return text;
 }
 
 bool has_hashed_names(const char* folder) {
@@ -91,11 +99,11 @@ void trust_system(SSL_CTX* context) {
   }
   for (const char* folder : kFolders) {
     if (!has_hashed_names(folder)) continue;
-    SSL_CTX_load_verify_dir(context, folder);
+    SSL_CTX_load_verify_locations(context, nullptr, folder);
     return;
   }
   for (const char* bundle : kBundles) {
-    if (access(bundle, R_OK) == 0 && SSL_CTX_load_verify_file(context, bundle) == 1) return;
+    if (access(bundle, R_OK) == 0 && SSL_CTX_load_verify_locations(context, bundle, nullptr) == 1) return;
   }
 }
 
@@ -110,9 +118,9 @@ Result<void> trust(SSL_CTX* context, const std::string& ca) {
   }
   struct stat info{};
   if (stat(ca.c_str(), &info) != 0) return fail(Code::config, "--tls-ca " + escaped(ca) + ": " + errno_text(errno));
-  const bool loaded = S_ISDIR(info.st_mode) ? SSL_CTX_load_verify_dir(context, ca.c_str()) == 1
-                                            : SSL_CTX_load_verify_file(context, ca.c_str()) == 1;
-  if (!loaded) return bad_file("--tls-ca", ca);
+  const bool folder = S_ISDIR(info.st_mode);
+  if (SSL_CTX_load_verify_locations(context, folder ? nullptr : ca.c_str(), folder ? ca.c_str() : nullptr) != 1)
+    return bad_file("--tls-ca", ca);
   return {};
 }
 
@@ -132,17 +140,49 @@ Result<void> add_own_certificate(SSL_CTX* context, const TlsSettings& settings) 
 // A program that runs unattended cannot use a key with a passphrase.
 int no_passphrase(char*, int, int, void*) { return -1; }
 
+#ifdef OPENSSL_IS_AWSLC
+// AWS-LC takes keys of any length, and SHA-1. Refuses what OpenSSL refuses at its level 2, which is that of Debian and
+// Ubuntu (SSL_CTX_set_security_level(3)).
+int refuse_weak(int good, X509_STORE_CTX* verified) {
+  X509* certificate = X509_STORE_CTX_get_current_cert(verified);
+  if (good != 1 || !certificate) return good;
+  const EVP_PKEY* key = X509_get0_pubkey(certificate);
+  const bool short_key = !key || (EVP_PKEY_base_id(key) == EVP_PKEY_RSA && EVP_PKEY_bits(key) < 2048);
+  int digest = NID_undef, bits = 0;  // Ed25519 has neither
+  X509_get_signature_info(certificate, &digest, nullptr, &bits, nullptr);
+  const auto place = static_cast<std::size_t>(X509_STORE_CTX_get_error_depth(verified));
+  const bool last = place + 1 == sk_X509_num(X509_STORE_CTX_get0_chain(verified));
+  if (!short_key && (last || digest == NID_undef || bits >= 112)) return 1;
+  X509_STORE_CTX_set_error(verified, short_key ? X509_V_ERR_CA_KEY_TOO_SMALL : X509_V_ERR_CA_MD_TOO_WEAK);
+  return 0;
+}
+
+// As OpenSSL by default: Ed25519 and P-521, but no SHA-1.
+void offer(SSL_CTX* context) {
+  SSL_CTX_set1_groups_list(context, "X25519MLKEM768:X25519:P-256:P-384:P-521");
+  SSL_CTX_set1_sigalgs_list(context,
+                            "ed25519:ECDSA+SHA256:RSA-PSS+SHA256:RSA+SHA256:ECDSA+SHA384:RSA-PSS+SHA384:RSA+SHA384:"
+                            "ECDSA+SHA512:RSA-PSS+SHA512:RSA+SHA512");
+}
+#else
+constexpr SSL_verify_cb refuse_weak = nullptr;
+void offer(SSL_CTX*) {}
+#endif
+
 Result<Context> make_context(const TlsSettings& settings) {
   // OpenSSL's configuration may name modules, which a statically linked program must not load.
   OPENSSL_init_ssl(OPENSSL_INIT_NO_LOAD_CONFIG, nullptr);
   Context context(SSL_CTX_new(TLS_client_method()), SSL_CTX_free);
   if (!context) return fail(Code::system, "TLS: " + first_error());
+  offer(context.get());
   SSL_CTX_set_min_proto_version(context.get(), TLS1_2_VERSION);
   SSL_CTX_set_default_passwd_cb(context.get(), no_passphrase);
   if (settings.insecure) {
     SSL_CTX_set_verify(context.get(), SSL_VERIFY_NONE, nullptr);
   } else {
-    SSL_CTX_set_verify(context.get(), SSL_VERIFY_PEER, nullptr);
+    SSL_CTX_set_verify(context.get(), SSL_VERIFY_PEER, refuse_weak);
+    // A certificate that is trusted needs no other, so a server's own may be named, too.
+    X509_VERIFY_PARAM_set_flags(SSL_CTX_get0_param(context.get()), X509_V_FLAG_PARTIAL_CHAIN);
     RLOCK_TRY(trust(context.get(), settings.ca));
   }
   RLOCK_TRY(add_own_certificate(context.get(), settings));
@@ -172,7 +212,7 @@ bool expect_host(SSL* ssl, const std::string& host) {
 
 // TLS 1.2 has only the second alert for this, which may also mean something else.
 bool wants_certificate(int reason) {
-  return reason == SSL_R_TLSV13_ALERT_CERTIFICATE_REQUIRED || reason == SSL_R_SSLV3_ALERT_HANDSHAKE_FAILURE;
+  return reason == SSL_AD_REASON_OFFSET + SSL_AD_CERTIFICATE_REQUIRED || reason == SSL_R_SSLV3_ALERT_HANDSHAKE_FAILURE;
 }
 
 }  // namespace
@@ -182,6 +222,7 @@ void Tls::Free::operator()(ssl_st* ssl) const { SSL_free(ssl); }
 template <class Call>
 Result<Attempt> Tls::attempt(Call call) const {
   ERR_clear_error();
+  errno = 0;
   const int result = call(ssl_.get());
   if (result > 0) return Attempt{.bytes = static_cast<std::size_t>(result)};
   switch (const int why = SSL_get_error(ssl_.get(), result)) {
@@ -218,8 +259,11 @@ Error Tls::failure(int why) const {
 
 Error Tls::not_trusted(long verified) const {
   ERR_clear_error();
-  std::string advice;
+  std::string reason = X509_verify_cert_error_string(verified), advice;
   switch (verified) {
+    // AWS-LC has no text for these two.
+    case X509_V_ERR_CA_KEY_TOO_SMALL: reason = "certificate key too weak"; break;
+    case X509_V_ERR_CA_MD_TOO_WEAK: reason = "CA signature digest algorithm too weak"; break;
     case X509_V_ERR_UNABLE_TO_GET_ISSUER_CERT_LOCALLY:
     case X509_V_ERR_SELF_SIGNED_CERT_IN_CHAIN:
     case X509_V_ERR_DEPTH_ZERO_SELF_SIGNED_CERT:
@@ -234,8 +278,7 @@ Error Tls::not_trusted(long verified) const {
       break;
     default: break;
   }
-  return {Code::untrusted, std::string("TLS: the server's certificate is not trusted: ") +
-                               X509_verify_cert_error_string(verified) + advice};
+  return {Code::untrusted, "TLS: the server's certificate is not trusted: " + reason + advice};
 }
 
 Result<Tls> Tls::make(int fd, const TlsSettings& settings, const std::string& host) {
@@ -276,7 +319,7 @@ std::optional<CertificateLife> Tls::certificate_lasts() const {
   look_at(SSL_get0_peer_certificate(ssl_.get()), false);
   // The server's own is the first. Without verification (--tls-insecure), there is no chain.
   const STACK_OF(X509)* const chain = SSL_get0_verified_chain(ssl_.get());
-  for (int i = 1; i < sk_X509_num(chain); ++i) look_at(sk_X509_value(chain, i), true);
+  for (int i = 1; i < static_cast<int>(sk_X509_num(chain)); ++i) look_at(sk_X509_value(chain, i), true);
   return shortest;
 }
 
@@ -284,6 +327,12 @@ bool is_hashed_name(std::string_view file) {
   return file.size() > 9 && file[8] == '.' && file.find_first_not_of("0123456789abcdef") == 8;
 }
 
-std::string tls_library() { return std::string("OpenSSL ") + OpenSSL_version(OPENSSL_VERSION_STRING); }
+std::string tls_library() {
+#ifdef OPENSSL_IS_AWSLC
+  return "AWS-LC " AWSLC_VERSION_NUMBER_STRING;
+#else
+  return std::string("OpenSSL ") + OpenSSL_version(OPENSSL_VERSION_STRING);
+#endif
+}
 
 }  // namespace rlock::redis

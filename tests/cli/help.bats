@@ -54,7 +54,7 @@ longest() { grep -vE '^  (rlock |owner=|eval |\./)' | awk '{ if (length($0) > mo
 @test "rlock version, --version and -V: version, commit and libraries" {
   run -0 --separate-stderr rlock version
   [[ ${lines[0]} =~ ^rlock\ [0-9]+\.[0-9]+\.[0-9]+$ ]]
-  [[ ${lines[-1]} =~ ^with\ hiredis\ [0-9.]+,\ c-ares\ [0-9.]+,\ OpenSSL\ [0-9.]+,\ CLI11\ [0-9.]+,\ nlohmann-json\ [0-9.]+,\ spdlog\ [0-9.]+,\ fmt\ [0-9.]+$ ]]
+  [[ ${lines[-1]} =~ ^with\ hiredis\ [0-9.]+,\ c-ares\ [0-9.]+,\ (OpenSSL|AWS-LC)\ [0-9.]+,\ CLI11\ [0-9.]+,\ nlohmann-json\ [0-9.]+,\ spdlog\ [0-9.]+,\ fmt\ [0-9.]+$ ]]
   [[ $(rlock --version) == "$output" && $(rlock -V) == "$output" && $(rlock run --version) == "$output" ]]
   # The commit is known if a clone was built here, but not for an archive.
   local root=$TESTS_DIR/..

@@ -141,6 +141,30 @@ hears() {
   other=$!
 }
 
+# alone NAME KEY...: a certificate that its own key has signed, and that says it is no authority.
+alone() {
+  openssl req -x509 -newkey "${@:2}" -nodes -subj "/CN=$1" -days 2 -keyout "$TLS_DIR/$1.key" -out "$TLS_DIR/$1.crt" \
+    -addext subjectAltName=DNS:localhost -addext keyUsage=digitalSignature 2>/dev/null
+}
+
+@test "keys of other kinds; a certificate that is trusted by itself; a key that is short, or has a passphrase" {
+  local kind
+  alone rsa rsa:2048
+  alone p521 ec -pkeyopt ec_paramgen_curve:P-521
+  alone ed25519 ed25519
+  for kind in rsa p521 ed25519; do
+    certified "$kind"
+    prints mine rlock run --url "$url" --tls-ca "$TLS_DIR/$kind.crt" x -- echo mine
+  done
+  openssl pkey -in "$TLS_DIR/client.key" -aes256 -passout pass:x -out "$TLS_DIR/secret.key"
+  chmod 600 "$TLS_DIR/secret.key"
+  refused 78 "--tls-key $TLS_DIR/secret.key: " --url "$url" --tls-cert "$TLS_DIR/client.crt" --tls-key "$TLS_DIR/secret.key"
+  alone short rsa:1024
+  hears short -cipher ALL:@SECLEVEL=0
+  too_weak() { rlock run --server-timeout 1s --url "rediss://localhost:$port" --tls-ca "$TLS_DIR/short.crt" x -- true 2>&1 | grep 'key too weak'; }
+  wait_until too_weak
+}
+
 @test "a server that cannot be verified does not get the password" {
   hears unknown
   reachable() { rlock run --server-timeout 1s --url "rediss://:s3cret@localhost:$port" x -- true 2>&1 | grep -q 'not trusted'; }

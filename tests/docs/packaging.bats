@@ -126,7 +126,7 @@ needs_static_build() {
   [[ -s $BUILD/build.ninja ]] && command -v dpkg-query >/dev/null || skip 'no build by Ninja on Debian'
   sh "$ROOT/packaging/linked" "$BUILD" >linked
   local source
-  for source in c-ares cli11 fmtlib '(glibc|musl)' hiredis nlohmann-json3 openssl spdlog; do
+  for source in c-ares cli11 fmtlib '(glibc|musl)' hiredis nlohmann-json3 '(openssl|aws-lc)' spdlog; do
     grep -qE "^$source [^ ]* [^ ]* [^ ]* [^ ]" linked || { echo "$source is missing" && cat linked && return 1; }
   done
   grep -qE '^gcc-[0-9]* .* libstdc\+\+-|^libcxx ' linked
@@ -148,7 +148,7 @@ assert len(ids) == len(set(ids)) and all(re.fullmatch(r'SPDXRef-[A-Za-z0-9.-]+',
 related = {one['relatedSpdxElement'] for one in spdx['relationships']}
 assert related == set(ids)
 for part in parts:
-    assert part['externalRefs'][0]['referenceLocator'].startswith(('pkg:deb/', 'pkg:generic/'))
+    assert part['externalRefs'][0]['referenceLocator'].startswith(('pkg:deb/', 'pkg:cargo/', 'pkg:generic/'))
     assert part['licenseDeclared'] and part['versionInfo']
 END
   sed 's/fmtlib | //' "$ROOT/packaging/linked" >linked

@@ -15,7 +15,8 @@ release_in() {
   mkdir "$1"
   echo program >"$1/rlock-7.8.9-linux-amd64.tar.gz"
   echo package >"$1/rlock_7.8.9-1_amd64.deb"
-  echo '"referenceLocator": "pkg:deb/debian/libfmt-dev@9.1.0%2Bds1-2?arch=amd64"' >"$1/rlock-7.8.9-linux-amd64.spdx.json"
+  printf '"referenceLocator": "%s"\n' 'pkg:deb/debian/libfmt-dev@9.1.0%2Bds1-2?arch=amd64' pkg:cargo/aws-lc-sys@0.1.2 \
+    >"$1/rlock-7.8.9-linux-amd64.spdx.json"
   sh "$ROOT/packaging/provenance" "$1" 7.8.9 "$2" >"$1/rlock-7.8.9.provenance.json"
   list "$1"
 }
@@ -64,9 +65,10 @@ for uri in build['buildType'], run['builder']['id']:
     assert re.match('https://[^ ]+$', uri), uri
 used = {one['uri']: one.get('digest') for one in build['resolvedDependencies']}
 assert len(used) == len(build['resolvedDependencies'])
-assert all(re.match(r'(git\+https|pkg:(deb|pypi|generic))[:/][^ +]+$', uri) or uri.startswith('git+https://') for uri in used), used
+assert all(re.match(r'(git\+https|pkg:(deb|pypi|cargo|generic))[:/][^ +]+$', uri) or uri.startswith('git+https://') for uri in used), used
 assert [one for one in used.values() if one][0] == {'gitCommit': commit}
-assert any(re.match('pkg:pypi/ziglang@[0-9.]+$', uri) and len(digest['sha256']) == 64 for uri, digest in used.items() if digest)
+for fetched in 'pkg:pypi/ziglang@[0-9.]+$', 'pkg:cargo/aws-lc-sys@0.1.2$':
+    assert any(re.match(fetched, uri) and len(digest['sha256']) == 64 for uri, digest in used.items() if digest), fetched
 assert 'pkg:deb/debian/libfmt-dev@9.1.0%2Bds1-2?arch=amd64' in used
 for tool in 'cmake', 'ca-certificates', 'python3-wheel':
     assert any(uri.startswith(f'pkg:deb/debian/{tool}@') for uri in used), tool
