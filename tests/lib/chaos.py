@@ -33,11 +33,17 @@ class Server(servers.Server):
         self.redis.execute_command("client", "kill", "type", random.choice(("pubsub", "normal")))
 
     def keys(self):
-        """All keys except permanent ones: fencing tokens, and unused semaphores."""
-        keys = [key for key in self.redis.keys() if not key.startswith("redisson_lock_token:")]
-        idle = [key for key in keys if self.redis.hget(f"rlock:holder:{{{key}}}", "made") == "1"
-                and f"{{{key}}}:timeout" not in keys]
-        return [key for key in keys if key not in idle and key not in [f"rlock:holder:{{{key}}}" for key in idle]]
+        """All keys except permanent ones: fencing tokens, and semaphores without a permit that lives. One that has ended
+        stays there until the next request.
+        """
+        seconds, micros = self.redis.time()
+        now = seconds * 1000 + micros // 1000
+        keys = {key for key in self.redis.keys() if not key.startswith("redisson_lock_token:")}
+        for key in sorted(keys):
+            holder, permits = f"rlock:holder:{{{key}}}", f"{{{key}}}:timeout"
+            if holder in keys and self.redis.hget(holder, "made") == "1" and not self.redis.zcount(permits, now, "+inf"):
+                keys -= {key, holder, permits}
+        return sorted(keys)
 
 
 class Job:
