@@ -16,7 +16,7 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 RLOCK = os.path.join(HERE, "..", "build", "rlock")
 QUEUE = "rlock:queue:{x}"
 # Commands that clients send. The server also counts those that our scripts call.
-SENT_BY_CLIENTS = ("eval", "evalsha", "script", "function", "fcall", "subscribe", "unsubscribe", "ping", "hello",
+SENT_BY_CLIENTS = ("eval", "evalsha", "script", "function", "fcall", "subscribe", "unsubscribe", "blpop", "ping", "hello",
                    "auth", "select", "client", "multi", "exec")
 
 ENDS = signal.SIGHUP, signal.SIGINT, signal.SIGTERM

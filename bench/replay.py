@@ -15,6 +15,7 @@ USUAL_LEASE = 30  # seconds, of `rlock run`
 # With this script, Redisson's watchdog renews a lock.
 REDISSON = (b"if (redis.call('hexists', KEYS[1], ARGV[2]) == 1) then redis.call('pexpire', KEYS[1], ARGV[1]); return 1; "
             b"end; return 0;")
+SCRIPTS = b"eval", b"evalsha"
 OWNER = re.compile(rb"[0-9a-f-]{36}:[0-9]+")
 ID = re.compile(rb"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}|[0-9a-f]{32}")
 
@@ -53,7 +54,11 @@ def commands_sent(server, action):
 
 
 def scripts_sent(server, action):
-    return [words for words in commands_sent(server, action) if words[0].lower() in (b"eval", b"evalsha")]
+    return scripts_of(commands_sent(server, action))
+
+
+def scripts_of(commands):
+    return [words for words in commands if words[0].lower() in SCRIPTS]
 
 
 def request(sent, verb):
@@ -110,7 +115,11 @@ def with_fresh_ids(commands, fresh=None):
             fresh[old] = (new if b"-" in old else new.replace("-", "")).encode()
         return fresh[old]
 
-    return b"".join(encoded(words[:2] + [ID.sub(new_id, word) for word in words[2:]]) for words in commands)
+    def renewed(words):
+        kept = 2 if words[0].lower() in SCRIPTS else 1  # the digest of a script is no id
+        return words[:kept] + [ID.sub(new_id, word) for word in words[kept:]]
+
+    return b"".join(encoded(renewed(words)) for words in commands)
 
 
 def of_lock(words, name, lease, fresh):

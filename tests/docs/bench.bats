@@ -33,11 +33,14 @@ PYTHON
   check '
 assert all["failed"] == []
 for rows in start["start"], handoff:
-    assert {"flock", "floor", "rlock"} <= {row["design"] for row in rows}
+    assert {"flock", "floor", "guarded floor", "rlock"} <= {row["design"] for row in rows}
     assert min(row["p50_us"] for row in rows) > 0
 assert {"floor", "floor TCP", "rlock TCP", "rlock TLS"} <= {row["design"] for row in start["start"]}
 assert {row["design"] for row in start["busy"]} == {"flock -n", "rlock run -n"}
 assert len(start["parts"]) == 5
+# Once they have run, the server knows the scripts of both floors by the digests in floor.h and guarded.c.
+last = {row["design"]: row["commands"] for row in handoff if row["waiters"] == 2}
+assert "evalsha" in last["guarded floor"] and not any("eval" in commands for commands in last.values())
 assert idle["waiter"]["count"] == 3 and idle["holder"]["count"] == 2
 assert [row["design"] for row in renewals] == ["idle", "PING", "Redisson", "rlock"]
 one, *masters = scale["held"]
@@ -45,14 +48,16 @@ assert one["locks"] == sum(master["locks"] for master in masters) == 200 and one
 assert one["least"] > 25000
 assert {"PING", "renewal, Redisson", "renewal, rlock", "pair", "short job"} == {row["what"] for row in scale["busy"]}
 assert [row["server"] for row in scale["compared"]] == ["one server", "master 1", "master 2", "master 3"]
-assert {"rlock", "SET NX PX, DEL"} <= {row["design"] for row in server}
+pairs = {row["design"]: row["commands"] for row in server}
+assert pairs["rlock"] == {"CLIENT": 1, "INFO": 1, "EVALSHA": 2} and pairs["rlock, only the scripts"] == {"EVALSHA": 2}
+assert pairs["SET NX PX, DEL"] == {"SET": 1, "DEL": 1}
 assert all["mode"] == "rounds" and all["machine"]["cores"] > 0
 assert all["machine"]["programs"]["rlock"].startswith("rlock ")
 assert {"design": "Redisson", "why": "not asked for"} in all["programs"]["server"]["not_measured"]
 '
   grep -q 'only shows that the programs work' "$(results)/latest.md"
   grep -q '^Not measured: Redisson (not asked for)' "$(results)/latest.md"
-  grep -qE '^\| rlock \| [0-9]+ \|' "$(results)/latest.md"
+  grep -qE '^\| rlock \| 1 CLIENT, 1 INFO, 2 EVALSHA \|' "$(results)/latest.md"
 }
 
 @test "the summary has a line for each kind of work, no progress is written to a file, and the plots show rlock" {
@@ -70,6 +75,35 @@ assert {"design": "Redisson", "why": "not asked for"} in all["programs"]["server
 texts = xml.dom.minidom.parse(sys.argv[1]).getElementsByTagName("text")
 assert "rlock" in [text.firstChild.data for text in texts]' "$(results)/$name.svg"
   done
+}
+
+@test "the guarded floor is guarded: it ends its tree and frees the lock if its frontend is killed, and fails if its monitor is" {
+  local frontend monitor child guarded=$BATS_TEST_TMPDIR/guarded
+  cc -O2 -o "$guarded" "$TESTS_DIR/../bench/guarded.c"
+  redis_start srv
+  cd "$BATS_TEST_TMPDIR"
+  run -7 "$guarded" "$srv_sock" x sh -c 'exit 7'
+  [[ $(redis srv exists x) == 0 ]]
+  # starts: a job whose command leaves a child in a session of its own.
+  starts() {
+    rm -f child
+    "$guarded" "$srv_sock" x sh -c 'setsid sh -c "echo \$\$ >pid && mv pid child && exec sleep 600" & sleep 600' 3>&- &
+    frontend=$!
+    wait_until test -s child
+    read -r child <child
+  }
+  starts
+  run -75 "$guarded" "$srv_sock" x true
+  kill -9 "$frontend"
+  wait_until gone "$child"
+  wait_until eval '[[ $(redis srv exists x) == 0 ]]'
+  starts
+  monitor=$(pgrep -P "$frontend")
+  kill -9 "$monitor"
+  exits "$frontend" 74
+  gone "$child"
+  [[ $(redis srv exists x) == 1 ]]
+  redis_stop srv
 }
 
 @test "a benchmark stops its servers if its terminal is closed, even while they start" {
