@@ -23,6 +23,7 @@
 
 #include <fcntl.h>
 #include <poll.h>
+#include <sched.h>
 #include <signal.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
@@ -195,6 +196,7 @@ int main(int argc, char** argv) {
   if (ahead) {
     reply_to(&job, WORDS("BLPOP", front, "0"));
     pid = fork_monitor();
+    sched_yield();  // preparing is less urgent than the work of those whose turn it is
     sigprocmask(SIG_SETMASK, &before, NULL);  // so that it can be ended while it waits
     do {
       reply_to(&job, WORDS("BLPOP", job.turns, "0"));
