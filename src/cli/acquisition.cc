@@ -297,7 +297,8 @@ Result<void> refused(lock::Servers& servers, const LockingOptions& options, cons
           [&](const lock::Immortal& immortal) {
             return refuse(held_by(immortal) +
                           ", and never expires: its program may have died; wait for it with --wait DUR, or delete it "
-                          "with rlock force-unlock --protocol set");
+                          "with rlock force-unlock --protocol set " +
+                          escaped(shell_word(request.name.text())));
           },
           [&](const lock::OtherSlots& other) {
             return refuse("it has " + std::to_string(other.number) + " slots, not " +

@@ -245,8 +245,8 @@ Result<void> check_holds(const RunOptions& options) {
                                                     ", and --no-renew stops the command when that ends"}});
 }
 
-// `rlock run --owner` acquires nothing, so it neither waits nor keeps a lock for others. Settings of a host for those
-// that do are ignored.
+// `rlock run --owner` acquires nothing, so it neither waits nor keeps the lock. Settings of a host for jobs that do are
+// ignored.
 Result<void> check_owner(const RunOptions& options, const Parsed& parsed) {
   const lock::WaitPolicy& wait = options.wait;
   if (!options.owner) {
@@ -262,7 +262,7 @@ Result<void> check_owner(const RunOptions& options, const Parsed& parsed) {
                       given("wait", wait.limit.value_or(0ms) > 0ms),
                       given("supersede", options.supersede),
                       given("wait-replicas", wait.replicas > 0),
-                      {options.min_hold > 0ms, why + "--min-hold"},
+                      given("min-hold", options.min_hold > 0ms),
                       {options.mode.resize, why + "--resize"},
                       given("priority", wait.queueing.priority != 0),
                       given("replace-waiting", wait.queueing.replace),
@@ -305,9 +305,9 @@ Result<void> complete_all(RunOptions& options, const Parsed& parsed) {
   if (!timing) return usage((options.kill_after ? "--kill-after: " : "") + timing.error().message);
   options.timing = *timing;
   RLOCK_TRY(check_status_fd(options.status_fd));
-  RLOCK_TRY(check_holds(options));
   RLOCK_TRY(check_owner(options, parsed));
-  if (options.owner) options.wait.limit = 0ms;
+  if (options.owner) options.wait.limit = options.min_hold = 0ms;
+  RLOCK_TRY(check_holds(options));
   if (options.isolate && options.leftovers == run::Leftovers::ignore) {
     return usage("--isolate and --leftovers ignore cannot be used together: no process outlives its namespace");
   }
