@@ -138,7 +138,8 @@ class Stage:
             self.look(0.05)
 
     def mark(self, terminal, text, words):
-        """The next event is in the last row of this terminal that has the text."""
+        """The next event is in the last row of this terminal that has the text, once it shows that."""
+        terminal.sees(text)
         row = max(row for row, line in enumerate(terminal.text().split("\n")) if text in line)
         self.marks.append((self.terminals.index(terminal), row, time.monotonic() - self.began, words))
 

@@ -82,7 +82,11 @@ has_asked() { (($(asks) > $1 + 3)); }
 
 # A large hash has no order.
 contents() {
-  if [[ $(redis r type "$name") == hash ]]; then redis r hgetall "$name" | paste - - | sort; else redis r get "$name"; fi
+  if [[ $(redis r type "$name") == hash ]]; then
+    redis r hgetall "$name" | paste - - | grep -v ':expire_time' | sort # Redisson renews these
+  else
+    redis r get "$name"
+  fi
 }
 
 # refused TEXT: every command that takes, frees or asks for the lock exits with 76 and TEXT, and the key stays
