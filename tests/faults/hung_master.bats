@@ -55,7 +55,7 @@ hang_after() {
 
 @test "a Sentinel that still waits for a replica to follow already names the new master" {
   local name leader
-  servers
+  SENTINEL_FAILOVER=15000 servers # which is how long it waits
   # One replica becomes the master, and the other never follows it.
   for name in r1 r2; do redis "$name" acl setuser default -replicaof -slaveof '+slaveof|no' >/dev/null; done
   hang

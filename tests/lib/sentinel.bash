@@ -8,7 +8,8 @@
 #   sentinels_stop
 #
 # The first job does not have to wait (accept_epoch); after a failover, all have to, except with RLOCK_EPOCH_GUARD=false.
-# A server that does not answer for $SENTINEL_DOWN_AFTER (500) ms is down.
+# A server that does not answer for $SENTINEL_DOWN_AFTER (500) ms is down. A failover is over after $SENTINEL_FAILOVER (3000)
+# ms, even if a replica does not follow.
 
 SENTINEL_REPLICAS=() SENTINELS=()
 
@@ -28,7 +29,7 @@ unixsocket $dir/s
 protected-mode no
 sentinel monitor mymaster 127.0.0.1 $m_port $((${#SENTINELS[@]} / 2 + 1))
 sentinel down-after-milliseconds mymaster ${SENTINEL_DOWN_AFTER:-500}
-sentinel failover-timeout mymaster 3000
+sentinel failover-timeout mymaster ${SENTINEL_FAILOVER:-3000}
 CONF
   [[ ${TEST_OVER:-} != acl ]] || printf 'sentinel auth-%s mymaster admin\n' user pass >>"$dir/sentinel.conf"
   printf -v "${name}_dir" '%s' "$dir"
