@@ -1,9 +1,9 @@
 -- request: what is asked for; the names of the lock's data; and the tools of everything below.
 --
--- The files of lua/ and lua/features/, in the order of their numbers, are one script, the only one of rlock. It begins with the
--- short ways (03_short.lua): what most requests need, for a plain lock that nobody waits for. Everything else is one function, so
--- that the server creates its parts only if they are needed: what a key contains and how each kind of lock is stored (4 to 6),
--- the features (2, 8), the waiters and renewals (8), how a lock is given to somebody (9), and the other verbs (10 to 12).
+-- The files of lua/ and lua/features/, in the order of their numbers, are one script, the only one of rlock. It begins with what
+-- most requests need (below and in 03_short.lua), with few functions, because the server creates them again for each request.
+-- Everything else is one function: what a key contains and how each kind of lock is stored (4 to 6), the features (2, 8), the
+-- waiters and renewals (8), how a lock is given to somebody (9), and the other verbs (10 to 12).
 --
 -- man/rlock-protocol.7 is the wire contract that other programs may rely on. These rules were each learned from a failure:
 --
@@ -77,12 +77,119 @@ local owner, guard = request.owner, request.guard
 local tag = string.find(lock, '{', 1, true) and lock or '{' .. lock .. '}'
 local fair_queue, holds = kFairQueue .. tag, kHold .. tag .. ':'
 
+local kMark = 'history'   -- the field of a description of which features are told: `mark`
+local unfinished = false  -- there is more to do than one call may
+
+local function reply(map)
+  map.more = unfinished and 1 or nil
+  return cmsgpack.pack(map)
+end
+local function fault_of(found) return type(found) == 'table' and (found.err or '') or '' end
+
+-- In a cluster, since Redis 7. PUBLISH returns the number of receivers; PUBSUB {channel, number of listeners, channel …}.
+local publish, numsub = request.sharded and 'spublish' or 'publish', request.sharded and 'shardnumsub' or 'numsub'
+
+-- Also for clients of other programs that use SUBSCRIBE in a cluster, on the server that keeps the slot.
+local function publish_for_others(to, what)
+  local heard = redis.pcall(publish, to, what)
+  if request.sharded and redis.pcall('pubsub', 'numsub', to)[2] ~= 0 then redis.pcall('publish', to, what) end
+  return heard
+end
+
+-- Keeps the outcome of a release for later sendings of the same request; otherwise 'free' after a lost reply could also mean
+-- that the lock was lost long before. (Redisson's unlock latch does the same.)
+local function remember(outcome)
+  if request.remember ~= '0' then redis.pcall('set', holds .. request.id .. ':released', outcome, 'px', request.remember) end
+  return outcome
+end
+
+-- The milliseconds that a key has left; -1: forever; -2: there is none. Other programs may write times of thousands of years,
+-- of which Lua would make numbers that the server does not read.
+local kMonth = 30 * 24 * 3600 * 1000
+local kLongestLease = 122 * kMonth
+local function time_left(key) return math.min(redis.call('pttl', key), kLongestLease) end
+
+-- The shortest ways, for a plain lock that nobody waits for: renew, release, and below, acquire. Errors are left to the rest.
+local plain, there = request.layout == 'plain'  -- there: of a release of the only hold, how many of these keys exist
+if plain and verb == 'renew' and request.granted and request.lease ~= '0' and not guard then
+  -- A job renews the lease that it was granted. Usually nobody waits, and no history is recorded.
+  local held = redis.pcall('hmget', lock, owner, 'mode')
+  local left = held[1] and not held[2] and time_left(lock)
+  if left and left <= tonumber(request.lease) and redis.pcall('exists', queue, holds .. 'due') == 0 then
+    redis.call('pexpire', holder, request.lease)
+    redis.call('pexpire', lock, request.lease)
+    return reply({outcome = 'renewed', left = left})
+  end
+end
+if plain and verb == 'release' and request.keep == '0' and not request.note then
+  local held = redis.pcall('hmget', lock, owner, 'mode')
+  local described = held[1] == '1' and not held[2] and redis.pcall('hmget', holder, 'owner', 'hold:' .. request.hold, kMark)
+  there = described and described[1] == owner and described[2] and not described[3] and
+    redis.pcall('exists', queue, waiters, fair_queue)
+  if there == 0 then
+    redis.call('pexpire', holder, '0')
+    redis.call('hdel', lock, owner)
+    remember('released')
+    return reply({outcome = 'released', left = 0, fault = fault_of(publish_for_others(kReleases .. tag, '0'))})
+  end
+end
+
+-- The server's time: in microseconds, in milliseconds, and as texts of seconds and of the rest.
+local now, now_us, seconds, micros
+local function read_clock()
+  local time = redis.call('time')
+  now_us = time[1] * 1000000 + time[2]
+  now, seconds, micros = math.floor(now_us / 1000), time[1], string.format('%06d', time[2])
+end
+
+-- Without the right to set a TTL, a key that was just written is removed, by SET, which a grant needs anyway, because every
+-- other right may be missing as well.
+local function limit(key, ttl)
+  local limited = redis.pcall('pexpire', key, ttl)
+  if type(limited) == 'table' then
+    redis.call('set', key, '', 'px', 1)
+    error(limited.err, 0)
+  end
+end
+
+-- Each key gets its TTL at once, or is removed again: the description of a holder, and a plain lock.
+local function write_description(key, id, token, lease, hold, about, ttl)
+  redis.call('hset', key, 'owner', id, 'token', token, 'lease', lease, 'hold:' .. hold, '1',
+    'since', seconds .. string.sub(micros, 1, 3), unpack(about))
+  limit(key, ttl)
+end
+
+local function put_plain(id, ttl)
+  redis.call('hset', lock, id, '1')
+  limit(lock, ttl)
+end
+
+-- Most locks are free and have no waiters, so there is nothing that a grant would have to look at.
+local free = plain and verb == 'acquire' and not (request.wait or request.sole or request.once or request.history) and
+  redis.pcall('exists', lock, holder, queue, waiters, fair_queue, holds .. 'due') == 0
+local function grant_free(token)
+  redis.call('set', token_key, token)
+  if request.login then redis.call('hdel', holds .. request.hold .. ':entry', '') end
+  write_description(holder, owner, token, request.lease, request.hold, request.about, request.lease)
+  put_plain(owner, request.lease)
+  return reply({outcome = 'granted', owner = owner, token = token})
+end
+if free then
+  read_clock()
+  if request.login then
+    redis.call('pttl', holds .. request.hold .. ':entry')
+    redis.call('hmget', holds .. request.hold .. ':entry', '')
+  end
+  local found = redis.pcall('get', token_key) or '0'
+  local last = not guard and #found <= 20 and tonumber(found)
+  if last and last >= 0 and last < now_us and last % 1 == 0 then return grant_free(seconds .. micros) end
+end
+
 -- The hooks, by which features (lua/features/) take part in the verbs. Each is a list: a function, and the rest of the list, in
 -- front of which a feature puts its own: granted = {f, granted}. More of them are in 03_short.lua.
 local before_grant = nil  -- (who) fields of the reply `held` to a request, or waiter, that gets nothing: its least ttl, and why
 local leased = nil        -- (who) it gets the lock for its lease, unless this fails
 local extended = nil      -- (until_ms, description) a hold has a longer lease; returns why that could not be recorded
-local kMark = 'history'   -- the field of a description of which features are told: `mark`
 local waiter_fields = {}  -- by the name of a map in requests, (map) what a waiter's record keeps of it; false: it is wrong
 
 -- What the first function of a hook says that says anything; the ones behind it are not called.
@@ -105,17 +212,7 @@ local kOthersTurn = 90
 -- kAhead is from before a large step of the server's clock, and does not count; a small step must not make a job succeed twice.
 local kOwnLease = 600000
 local kAhead = 3600000
-local kMonth = 30 * 24 * 3600 * 1000
-local kLongestLease = 122 * kMonth
 local kNever = 366 * 24 * 3600 * 1000  -- Redisson's "never" is the year 31207
-
--- Set if there is more to do than one call may.
-local unfinished = false
-
-local function reply(map)
-  map.more = unfinished and 1 or nil
-  return cmsgpack.pack(map)
-end
 
 -- An untrusted number, if it is a whole one from `least` to `most`; otherwise nil. The server refuses a time with a fraction.
 local function number_in(value, least, most)
@@ -126,10 +223,6 @@ end
 -- Not "%d", which is a C long with 32 bits on some servers.
 local function text(number) return string.format('%.0f', number) end
 
--- The milliseconds that a key has left; -1: forever; -2: there is none. Other programs may write times of thousands of years,
--- of which Lua would make numbers that the server does not read.
-local function time_left(key) return math.min(redis.call('pttl', key), kLongestLease) end
-
 -- Other programs may write companion keys, too. Returns false for a key of another type.
 local function peek(...)
   local found = redis.pcall(...)
@@ -138,24 +231,6 @@ local function peek(...)
     error(found.err, 0)
   end
   return found
-end
-
--- Without the right to set a TTL, a key that was just written is removed, by SET, which a grant needs anyway, because every
--- other right may be missing as well.
-local function limit(key, ttl)
-  local limited = redis.pcall('pexpire', key, ttl)
-  if type(limited) == 'table' then
-    redis.call('set', key, '', 'px', 1)
-    error(limited.err, 0)
-  end
-end
-
--- The server's time: in microseconds, in milliseconds, and as texts of seconds and of the rest.
-local now, now_us, seconds, micros
-local function read_clock()
-  local time = redis.call('time')
-  now_us = time[1] * 1000000 + time[2]
-  now, seconds, micros = math.floor(now_us / 1000), time[1], string.format('%06d', time[2])
 end
 
 -- Reads a fencing token, which is untrusted. A number that is a hundred years ahead of the server's clock is none: no wrong
@@ -170,37 +245,6 @@ local function next_token()
   if type(previous) == 'table' and not string.find(previous.err, 'WRONGTYPE', 1, true) then error(previous.err, 0) end
   previous = token_in(previous, 0)
   if previous then return previous + 1 > now_us and text(previous + 1) or seconds .. micros end
-end
-
-local function fault_of(found) return type(found) == 'table' and (found.err or '') or '' end
-
--- In a cluster, since Redis 7. PUBLISH returns the number of receivers; PUBSUB {channel, number of listeners, channel …}.
-local publish, numsub = request.sharded and 'spublish' or 'publish', request.sharded and 'shardnumsub' or 'numsub'
-
--- Also for clients of other programs that use SUBSCRIBE in a cluster, on the server that keeps the slot.
-local function publish_for_others(to, what)
-  local heard = redis.pcall(publish, to, what)
-  if request.sharded and redis.pcall('pubsub', 'numsub', to)[2] ~= 0 then redis.pcall('publish', to, what) end
-  return heard
-end
-
--- Each key gets its TTL at once, or is removed again: the description of a holder, and a plain lock.
-local function write_description(key, id, token, lease, hold, about, ttl)
-  redis.call('hset', key, 'owner', id, 'token', token, 'lease', lease, 'hold:' .. hold, '1',
-    'since', seconds .. string.sub(micros, 1, 3), unpack(about))
-  limit(key, ttl)
-end
-
-local function put_plain(id, ttl)
-  redis.call('hset', lock, id, '1')
-  limit(lock, ttl)
-end
-
--- Keeps the outcome of a release for later sendings of the same request; otherwise 'free' after a lost reply could also mean
--- that the lock was lost long before. (Redisson's unlock latch does the same.)
-local function remember(outcome)
-  if request.remember ~= '0' then redis.pcall('set', holds .. request.id .. ':released', outcome, 'px', request.remember) end
-  return outcome
 end
 
 -- A waiter's record is a map, packed with MessagePack; all 2.x can read it, and ignore what they do not know:

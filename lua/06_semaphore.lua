@@ -40,8 +40,7 @@ if request.layout == 'semaphore' then
   end
 
   -- All permits of an owner. If it takes several slots, the UUID is of version 8 and its last two bytes are their number;
-  -- the other permits differ from it in these bytes. Thus the id alone says what must be there, also if nothing else that
-  -- rlock has written is left.
+  -- the other permits differ from it in these bytes. Thus the id alone says what must be there, if nothing else is left.
   local function permits_of(id)
     local first, taken = permit_of(id), tonumber(string.match(id, '^%x+%-%x+%-8%x+%-%x+%-%x%x%x%x%x%x%x%x(%x%x%x%x)') or 1, 16)
     local all = {first}

@@ -45,8 +45,7 @@
 --                      and another process of the ancestor's could do so at the same time
 --       error          wrong type of a key, out of memory, a missing right
 --
--- Sent twice: the second reply equals the first, and the hold counts once. Waiters send it again and again, which also
--- shows that they are alive.
+-- Sent twice: the second reply equals the first, and the hold counts once. Waiters send it again to show that they are alive.
 
 -- A holder, as a reply has it: `said`, what it says about itself, without what is absent. That may describe an earlier owner, so
 -- compare its field `owner`. The first owner with a history also has `lasted`, see 08_history.lua.
