@@ -258,6 +258,7 @@ behind_sentinels() {
   # Without the replica, nothing tells since when the data have been the same.
   new_life r1
   redis_stop r2
+  wait_until alone r1
   refused --lease 1s job
   redis_thaw m
 }
@@ -265,6 +266,7 @@ last_for_all_sentinels() {
   local name
   for name in s1 s2 s3; do [[ $(redis "$name" sentinel replicas mymaster | paste -sd' ') == *'slave-priority 0 '* ]] || return; done
 }
+alone() { [[ -z $(redis "$1" client list type replica) ]]; }
 promoted() { [[ $(master_now s1) == r1 && $(master_now s2) == r1 && $(master_now s3) == r1 ]]; }
 # replica_for_long SERVER: for more than the guard's 13 s with a lease of 1 s.
 replica_for_long() { [[ $(redis "$1" client list type replica) =~ ' age='(1[5-9]|[2-9][0-9]) ]]; }
