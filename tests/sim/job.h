@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: MIT
+// A job: what `rlock run` does, with rlock's own acquisition, life, renewal, deadlines and release. Its command is an
+// interval of time, and the frontend a look at the deadline.
+#pragma once
+
+#include "checker.h"
+#include "lock/acquire.h"
+#include "network.h"
+#include "run/life.h"
+#include "run/renewer.h"
+
+namespace rlock::sim {
+
+struct JobPlan {
+  int number = 0;
+  std::string name;       // of the lock
+  std::string addresses;  // URLs
+  milliseconds lease{}, grace{};
+  std::optional<milliseconds> wait;  // the limit of the wait; none: there is none
+  milliseconds runs_for{};           // how long the command takes, if nobody ends it
+  bool obeys = true;                 // SIGTERM ends it
+};
+
+class SimulatedJob {
+ public:
+  SimulatedJob(const JobPlan& plan, Process& process, Checker& checker, Network& network)
+      : plan_(plan), process_(process), checker_(checker), network_(network) {}
+
+  // The life of the process, from the acquisition to the release.
+  void run();
+  // kill -9 of all guards, and with them of the command.
+  void die();
+  const std::string& name() const { return plan_.name; }
+  bool waits() const { return waiting_; }
+  bool runs() const { return running_; }
+  bool over() const { return over_ || process_.dead; }
+  // Somebody has stopped it for a while.
+  void stop_until(Time then) {
+    process_.stopped_until = then;
+    was_stopped_ = true;
+  }
+
+ private:
+  using Kind = run::LifeEvent::Kind;
+
+  std::optional<lock::Taken> acquire(lock::Servers& servers);
+  void live(lock::Servers& servers, const lock::Hold& hold);
+  void perform(const run::Life::Actions& actions);
+  void happen(const run::LifeEvent& event) { perform(life_->take(event)); }
+  void happen(Kind kind) { happen({.kind = kind, .now = BootClock::now()}); }
+  void decide(TimePoint now);
+  void lose(run::Loss loss);
+  void wait();
+  void release();
+
+  // The command.
+  void open_gate();
+  void end_command(run::JobEnd end);
+  void frontend_looks();
+  run::Deadlines deadlines() const { return {timing_, shared_->promise()}; }
+
+  const JobPlan plan_;
+  Process& process_;
+  Checker& checker_;
+  Network& network_;
+  lock::LeaseTiming timing_{};
+  run::GuardState* shared_ = nullptr;
+  run::Job job_;
+  lock::Servers* servers_ = nullptr;
+  std::optional<run::Life> life_;
+  std::unique_ptr<run::LockWatch> watch_;
+  std::optional<run::Loss> loss_;
+  UniqueFd ended_;  // readable once the command has ended
+  std::optional<run::JobEnd> end_;
+  bool waiting_ = false, running_ = false, told_ = false, over_ = false, was_stopped_ = false;
+};
+
+}  // namespace rlock::sim

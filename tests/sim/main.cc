@@ -1,0 +1,298 @@
+// SPDX-License-Identifier: MIT
+// Worlds from seeds: servers, clients, what happens to them, and what is found. Each world is a process of its own, so
+// that nothing of one is left for the next.
+//
+// tests/sim/README.md says how to use it.
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <fstream>
+#include <sstream>
+
+#include "job.h"
+#include "real.h"
+
+namespace rlock::sim {
+namespace {
+
+struct Settings {
+  std::uint64_t seed = 1;
+  double seconds = 0;  // 0: one world
+  int servers = 1;
+  bool trace = false, guard = true;
+  std::string script;  // what the servers run in place of rlock's
+};
+
+// What one world has come to.
+struct Totals {
+  std::uint64_t sections = 0, jobs = 0, violations = 0, steps = 0;
+  std::array<std::uint64_t, Faults::kKinds> faults{};
+  double virtual_seconds = 0;
+  char digest[33] = "";
+};
+
+class World {
+ public:
+  World(const Settings& settings, std::uint64_t seed)
+      : settings_(settings),
+        seed_(seed),
+        scheduler_(seed, settings.trace),
+        random_(scheduler_.random),
+        checker_([this](const std::string& what) { violation(what); }) {
+    world = &scheduler_;
+    scheduler_.wires = &network_;
+  }
+
+  Totals run() {
+    make_servers();
+    lease_ = random_.spread(1, 30) * 1000;
+    const auto clients = random_.between(2, 6), locks = random_.between(1, 2);
+    for (Time i = 0; i < clients; ++i) start_job("lock" + std::to_string(i % locks));
+    watch();
+    scheduler_.run_until(kLength);
+    faults_.end();
+    ending_ = true;
+    // Every wait, job and lease is over by then.
+    scheduler_.run_until(kLength + kEnd);
+    for (const auto& job : jobs_) {
+      if (!job->over()) violation("a job has not come to its end");
+    }
+    look_at_keys(true);
+    world = nullptr;
+    Totals result{.sections = checker_.sections(),
+                  .jobs = jobs_.size(),
+                  .violations = violations_,
+                  .steps = scheduler_.steps(),
+                  .faults = faults_.counts()};
+    result.virtual_seconds = static_cast<double>(kLength + kEnd) / kSecond;
+    std::strcpy(result.digest, scheduler_.digest().c_str());
+    return result;
+  }
+
+ private:
+  static constexpr Time kLength = 600 * kSecond, kEnd = 600 * kSecond;
+
+  void violation(const std::string& what) {
+    ++violations_;
+    std::printf("VIOLATION in the world %llu at %.6f: %s\n", static_cast<unsigned long long>(seed_),
+                static_cast<double>(scheduler_.now()) / kSecond, what.c_str());
+  }
+
+  void make_servers() {
+    for (int i = 0; i < settings_.servers; ++i) {
+      servers_.push_back(std::make_unique<Server>(
+          i, scripts_, [this](int client, std::string bytes) { network_.send(client, std::move(bytes)); }));
+      // Within 1 % of the clients' (docs/proof.md).
+      if (faults_.has(Faults::Kind::clock)) servers_.back()->clock.rate = random_.between(-9900, 9900);
+      network_.add(*servers_.back());
+      addresses_ += (i ? " " : "") + std::string("redis://10.0.0.1:") + std::to_string(Network::kFirstPort + i);
+    }
+  }
+
+  void start_job(const std::string& name) {
+    if (ending_) return;
+    JobPlan plan{.number = static_cast<int>(jobs_.size() + 1), .name = name, .addresses = addresses_};
+    plan.lease = milliseconds(lease_);
+    if (random_.chance(0.2)) plan.lease = milliseconds(random_.spread(1000, 30'000));
+    plan.grace = lock::LeaseTiming::default_grace(plan.lease);
+    if (random_.chance(0.5)) plan.wait = milliseconds(random_.below(60'000));
+    plan.runs_for = milliseconds(random_.chance(0.2) ? random_.spread(1, 60'000) : random_.spread(1, 3000));
+    plan.obeys = random_.chance(0.7);
+    auto& process = *processes_.emplace_back(std::make_unique<Process>());
+    process.number = plan.number;
+    auto& job = *jobs_.emplace_back(std::make_unique<SimulatedJob>(plan, process, checker_, network_));
+    scheduler_.start(process, [this, &job, name] {
+      job.run();
+      later(name);
+    });
+  }
+
+  // The next job of that client.
+  void later(const std::string& name) {
+    scheduler_.in(random_.spread(kMillisecond, 2 * kSecond), [this, name] { start_job(name); });
+  }
+
+  // Once a second, what happens to processes and servers.
+  void watch() {
+    look_at_keys(false);
+    if (ending_) return;
+    for (std::size_t i = 0; i < jobs_.size(); ++i) {
+      if (!jobs_[i]->over()) trouble(i);
+    }
+    for (std::size_t i = 0; i < network_.size(); ++i) trouble_server(i);
+    scheduler_.in(random_.between(1, kSecond), [this] { watch(); });
+  }
+
+  void trouble(std::size_t i) {
+    using enum Faults::Kind;
+    SimulatedJob& job = *jobs_[i];
+    if (job.waits() && faults_.happens(stop_waiter)) {
+      return job.stop_until(scheduler_.now() + random_.spread(kMillisecond, 60 * kSecond));
+    }
+    if (job.runs() && faults_.happens(stop_monitor)) {
+      return job.stop_until(scheduler_.now() + random_.spread(kMillisecond, 60 * kSecond));
+    }
+    if (!faults_.happens(kill_guards)) return;
+    job.die();
+    later(job.name());
+  }
+
+  void trouble_server(std::size_t i) {
+    using enum Faults::Kind;
+    Server& server = network_.server(i);
+    const Time span = random_.spread(kMillisecond, 30 * kSecond);
+    if (random_.chance(0.1)) server.save();
+    if (!network_.is_up(i)) return;
+    // A majority that loses its data is outside of the model.
+    if (faults_.happens(crash)) return network_.crash(i, scheduler_.now() + span, Server::Keeps::all);
+    if (faults_.happens(crash_some)) return network_.crash(i, scheduler_.now() + span, Server::Keeps::some);
+    if (faults_.happens(crash_all)) return network_.crash(i, scheduler_.now() + span, Server::Keeps::nothing);
+    if (faults_.happens(hang)) network_.hang(i, scheduler_.now() + span);
+    if (faults_.happens(forget_scripts)) server.forget_scripts();
+    if (may_step() && faults_.happens(clock)) server.clock.offset += random_.below(step());
+  }
+
+  // A server's clock may step once in a lease, and by no more than the margin for it.
+  bool may_step() { return scheduler_.now() >= next_step_; }
+  Time step() {
+    next_step_ = scheduler_.now() + 31 * kSecond;
+    return lock::scaled(500ms, 1s).count() * kMillisecond;
+  }
+
+  void look_at_keys(bool at_end) {
+    for (const auto& server : servers_) {
+      for (const model::Entry& entry : server->data().entries) {
+        checker_.stored(model::name_of(entry.key), entry.expires != -1);
+        if (at_end) checker_.left(model::name_of(entry.key));
+      }
+    }
+  }
+
+  const Settings& settings_;
+  std::uint64_t seed_;
+  Scheduler scheduler_;
+  Random& random_;
+  Faults faults_{random_};
+  Network network_{faults_};
+  Scripts scripts_{settings_.script};
+  Checker checker_;
+  std::vector<std::unique_ptr<Server>> servers_;
+  std::vector<std::unique_ptr<Process>> processes_;
+  std::vector<std::unique_ptr<SimulatedJob>> jobs_;
+  std::string addresses_;
+  Time lease_ = 0, next_step_ = 0;
+  std::uint64_t violations_ = 0;
+  bool ending_ = false;
+};
+
+// In a process of its own; none: it has died.
+std::optional<Totals> run_world(const Settings& settings, std::uint64_t seed) {
+  int ends[2];
+  if (pipe(ends) != 0) std::abort();
+  std::fflush(stdout);
+  const pid_t child = fork();
+  if (child == 0) {
+    auto made = std::make_unique<World>(settings, seed);
+    const Totals result = made->run();
+    std::fflush(stdout);
+    if (write(ends[1], &result, sizeof result) != sizeof result) _exit(2);
+    _exit(0);
+  }
+  ::close(ends[1]);
+  Totals result;
+  const bool whole = read(ends[0], &result, sizeof result) == sizeof result;
+  ::close(ends[0]);
+  int status = 0;
+  waitpid(child, &status, 0);
+  if (whole) return result;
+  std::printf("VIOLATION in the world %llu: it has died (status %d)\n", static_cast<unsigned long long>(seed), status);
+  return {};
+}
+
+double seconds_of(clockid_t clock) {
+  timespec now{};
+  real::clock_gettime(clock, &now);
+  return static_cast<double>(now.tv_sec) + static_cast<double>(now.tv_nsec) / 1e9;
+}
+
+int run(const Settings& settings) {
+  const double began = seconds_of(CLOCK_MONOTONIC);
+  Totals all;
+  std::uint64_t seed = settings.seed, worlds = 0;
+  do {
+    const auto result = run_world(settings, seed++);
+    ++worlds;
+    if (!result) {
+      ++all.violations;
+      continue;
+    }
+    all.sections += result->sections;
+    all.jobs += result->jobs;
+    all.violations += result->violations;
+    all.steps += result->steps;
+    all.virtual_seconds += result->virtual_seconds;
+    for (std::size_t i = 0; i < Faults::kKinds; ++i) all.faults[i] += result->faults[i];
+    // Of all worlds: a sum of hexadecimal digits, digit by digit.
+    for (std::size_t i = 0; i < 32; ++i) {
+      const auto value = [](char c) { return c == 0 ? 0 : c <= '9' ? c - '0' : c - 'a' + 10; };
+      all.digest[i] = "0123456789abcdef"[(value(all.digest[i]) + value(result->digest[i])) % 16];
+    }
+  } while (seconds_of(CLOCK_MONOTONIC) - began < settings.seconds);
+  rusage used{};
+  getrusage(RUSAGE_CHILDREN, &used);
+  const double real = seconds_of(CLOCK_MONOTONIC) - began;
+  const double cpu = static_cast<double>(used.ru_utime.tv_sec + used.ru_stime.tv_sec) +
+                     static_cast<double>(used.ru_utime.tv_usec + used.ru_stime.tv_usec) / 1e6;
+  std::uint64_t faults = 0, kinds = 0;
+  for (const std::uint64_t count : all.faults) {
+    faults += count;
+    kinds += count > 0;
+  }
+  std::printf(
+      "%llu worlds, %llu jobs, %llu steps, %.0f virtual seconds in %.1f s, %.1f s of CPU: %.0f jobs a second of "
+      "CPU, time %.0f times as fast\n",
+      static_cast<unsigned long long>(worlds), static_cast<unsigned long long>(all.jobs),
+      static_cast<unsigned long long>(all.steps), all.virtual_seconds, real, cpu, static_cast<double>(all.jobs) / cpu,
+      all.virtual_seconds / cpu);
+  std::printf("%llu: %llu sections, %llu faults of %llu kinds, %llu violations, history %s\n",
+              static_cast<unsigned long long>(settings.seed), static_cast<unsigned long long>(all.sections),
+              static_cast<unsigned long long>(faults), static_cast<unsigned long long>(kinds),
+              static_cast<unsigned long long>(all.violations), all.digest);
+  return all.violations == 0 ? 0 : 1;
+}
+
+Settings settings_of(int argc, char** argv) {
+  Settings settings;
+  for (int i = 1; i < argc; ++i) {
+    const std::string option = argv[i], value = i + 1 < argc ? argv[i + 1] : "";
+    if (option == "--trace") {
+      settings.trace = true;
+      continue;
+    }
+    ++i;
+    if (option == "--seed") {
+      settings.seed = std::stoull(value);
+    } else if (option == "--seconds") {
+      settings.seconds = std::stod(value);
+    } else if (option == "--servers" && (value == "one" || value == "quorum3")) {
+      settings.servers = value == "one" ? 1 : 3;
+    } else if (option == "--scripts") {
+      std::stringstream text;
+      text << std::ifstream(value + "/script.lua").rdbuf();
+      settings.script = text.str();
+    } else {
+      std::fprintf(stderr, "usage: sim [--seed S] [--seconds T] [--servers one|quorum3] [--scripts DIR] [--trace]\n");
+      std::exit(2);
+    }
+  }
+  return settings;
+}
+
+}  // namespace
+}  // namespace rlock::sim
+
+int main(int argc, char** argv) { return rlock::sim::run(rlock::sim::settings_of(argc, argv)); }

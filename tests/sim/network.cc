@@ -1,0 +1,154 @@
+// SPDX-License-Identifier: MIT
+#include "network.h"
+
+#include <sys/socket.h>
+
+#include <cerrno>
+
+#include "real.h"
+
+namespace rlock::sim {
+
+using Kind = Faults::Kind;
+
+Network::Link* Network::find(int number) {
+  const auto found = links_.find(number);
+  return found == links_.end() ? nullptr : &found->second;
+}
+
+int Network::connect(Process& from, int port, Time& when) {
+  const auto index = static_cast<std::size_t>(port - kFirstPort);
+  if (servers_[index].down && !faults_.happens(Kind::silence)) return -ECONNREFUSED;
+  int ends[2];
+  if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, ends) != 0) return -errno;
+  Link& link = links_[++links_made_];
+  link = {.number = links_made_, .process = &from, .server = index, .fd = ends[1]};
+  when = arrival(link.last_in, Kind::delay);
+  if (servers_[index].down) {
+    link.silent = true;
+    when = kNever;
+  } else {
+    servers_[index].server->add(link.number);
+  }
+  world->note("connect", link.number, port);
+  world->say(
+      [&] { return "connects to server " + std::to_string(index + 1) + ", link " + std::to_string(link.number); });
+  return ends[0];
+}
+
+void Network::watch(std::vector<pollfd>& fds) {
+  watched_.clear();
+  for (const auto& [number, link] : links_) {
+    if (link.fd < 0) continue;
+    watched_.push_back(number);
+    fds.push_back({link.fd, POLLIN, 0});
+  }
+}
+
+void Network::look(const pollfd* fds) {
+  for (std::size_t i = 0; i < watched_.size(); ++i) {
+    if (fds[i].revents) read(*find(watched_[i]));
+  }
+}
+
+// When a message that is sent now arrives.
+Time Network::arrival(Time& last, Kind kind) {
+  Time span = world->random.spread(50 * kMicrosecond, 2 * kMillisecond);
+  if (faults_.happens(kind)) span += world->random.spread(10 * kMillisecond, 40 * kSecond);
+  return last = std::max(last + kMicrosecond, world->now() + span);
+}
+
+// What a client has sent, or that it has closed its end.
+void Network::read(Link& link) {
+  std::string bytes(1 << 17, '\0');
+  const ssize_t got = recv(link.fd, bytes.data(), bytes.size(), 0);
+  if (got < 0 && errno == EAGAIN) return;
+  if (got <= 0) return close_later(link);
+  bytes.resize(static_cast<std::size_t>(got));
+  world->note("sends", link.number, got);
+  if (link.silent) return;
+  if (faults_.happens(Kind::silence)) {
+    link.silent = true;
+    return;
+  }
+  if (faults_.happens(Kind::cut)) return drop(link.number);
+  world->at(arrival(link.last_in, Kind::delay),
+            [this, number = link.number, bytes = std::move(bytes)] { arrive(number, bytes); });
+}
+
+// What the client has sent before still arrives.
+void Network::close_later(Link& link) {
+  real::close(link.fd);
+  link.fd = -1;
+  world->note("closes", link.number);
+  if (link.silent) return;
+  world->at(arrival(link.last_in, Kind::delay), [this, number = link.number] { drop(number); });
+}
+
+void Network::arrive(int number, const std::string& bytes) {
+  Link* link = find(number);
+  if (!link || servers_[link->server].down) return;
+  Place& place = servers_[link->server];
+  if (place.hangs_until > world->now()) {
+    world->at(link->last_in = std::max(link->last_in + kMicrosecond, place.hangs_until),
+              [this, number, bytes] { arrive(number, bytes); });
+    return;
+  }
+  place.server->receive(number, bytes);
+}
+
+void Network::send(int number, std::string bytes) {
+  Link* link = find(number);
+  if (!link || link->fd < 0 || link->silent || link->to_close) return;
+  if (faults_.happens(Kind::silence)) {
+    link->silent = true;
+    return;
+  }
+  const bool lost = faults_.happens(Kind::lost_reply), torn = !lost && faults_.happens(Kind::torn_reply);
+  if (lost) bytes.clear();
+  if (torn) bytes.resize(static_cast<std::size_t>(world->random.below(static_cast<Time>(bytes.size()))));
+  link->to_close = lost || torn;
+  world->at(arrival(link->last_out, Kind::delay),
+            [this, number, bytes = std::move(bytes), ends = link->to_close] { deliver(number, bytes, ends); });
+}
+
+void Network::deliver(int number, const std::string& bytes, bool and_close) {
+  Link* link = find(number);
+  if (!link || link->fd < 0 || link->silent) return;
+  world->note("gets", number, static_cast<std::int64_t>(bytes.size()));
+  // A client that does not read for long has no room, and its connection ends.
+  const bool whole =
+      bytes.empty() || ::send(link->fd, bytes.data(), bytes.size(), MSG_NOSIGNAL) == static_cast<ssize_t>(bytes.size());
+  if (and_close || !whole) drop(number);
+}
+
+// Both ends learn of the end at once.
+void Network::drop(int number) {
+  Link* link = find(number);
+  if (!link) return;
+  if (link->fd >= 0) real::close(link->fd);
+  servers_[link->server].server->remove(number);
+  links_.erase(number);
+}
+
+void Network::kill(const Process& process) {
+  for (auto& [number, link] : links_) {
+    if (link.process == &process && link.fd >= 0) close_later(link);
+  }
+}
+
+void Network::crash(std::size_t server, Time until, Server::Keeps keeps) {
+  Place& place = servers_[server];
+  place.down = true;
+  std::vector<int> ended;
+  for (const auto& [number, link] : links_) {
+    if (link.server == server) ended.push_back(number);
+  }
+  for (const int number : ended) drop(number);
+  world->at(until, [&place, keeps] {
+    place.server->restart(keeps);
+    place.down = false;
+  });
+}
+
+}  // namespace rlock::sim

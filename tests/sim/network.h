@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: MIT
+// Connections between processes and servers: socket pairs, whose other ends are here. Each message takes its time, and
+// the faults of a network happen to it.
+#pragma once
+
+#include <map>
+
+#include "faults.h"
+#include "server.h"
+
+namespace rlock::sim {
+
+class Network final : public Wires {
+ public:
+  // Servers have the ports kFirstPort, kFirstPort + 1 …
+  static constexpr int kFirstPort = 7001;
+
+  explicit Network(Faults& faults) : faults_(faults) {}
+
+  void add(Server& server) { servers_.push_back({&server}); }
+  std::size_t size() const { return servers_.size(); }
+  Server& server(std::size_t i) { return *servers_[i].server; }
+
+  // A server's answer to a client.
+  void send(int link, std::string bytes);
+
+  // All its connections end.
+  void kill(const Process& process);
+  // The server is down until that time, and then has kept so much.
+  void crash(std::size_t server, Time until, Server::Keeps keeps);
+  // It executes nothing until then, but connections stay.
+  void hang(std::size_t server, Time until) { servers_[server].hangs_until = until; }
+  bool is_up(std::size_t server) const { return !servers_[server].down; }
+
+  void watch(std::vector<pollfd>& fds) override;
+  void look(const pollfd* fds) override;
+  int connect(Process& from, int port, Time& when) override;
+
+ private:
+  struct Link {
+    int number = 0;
+    Process* process = nullptr;
+    std::size_t server = 0;
+    int fd = -1;                     // our end; -1: the client's end is closed
+    bool silent = false;             // dead without a sign: nothing arrives any longer
+    bool to_close = false;           // nothing more is sent
+    Time last_in = 0, last_out = 0;  // when the last message arrives, because none overtakes another
+  };
+  struct Place {
+    Server* server;
+    bool down = false;
+    Time hangs_until = 0;
+  };
+
+  Link* find(int number);
+  void read(Link& link);
+  void arrive(int number, const std::string& bytes);
+  void deliver(int number, const std::string& bytes, bool and_close);
+  void close_later(Link& link);
+  void drop(int number);
+  Time arrival(Time& last, Faults::Kind kind);
+
+  Faults& faults_;
+  std::vector<Place> servers_;
+  std::map<int, Link> links_;
+  std::vector<int> watched_;  // the numbers of the links, in the order of watch()
+  int links_made_ = 0;
+};
+
+}  // namespace rlock::sim

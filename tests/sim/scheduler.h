@@ -1,0 +1,145 @@
+// SPDX-License-Identifier: MIT
+// Virtual time, and real threads of which one runs at a time.
+//
+// A thread runs until it waits (libc.cc). Then what is due happens, and of the threads that can go on, one is chosen by
+// the seed. If none can, the time jumps to the next event. So the same seed gives the same history.
+#pragma once
+
+#include <poll.h>
+#include <pthread.h>
+#include <semaphore.h>
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace rlock::sim {
+
+// Nanoseconds since the start of the world.
+using Time = std::int64_t;
+inline constexpr Time kNever = INT64_MAX, kMicrosecond = 1000, kMillisecond = 1'000'000, kSecond = 1'000'000'000;
+
+// SplitMix64.
+class Random {
+ public:
+  explicit Random(std::uint64_t seed) : state_(seed) {}
+  std::uint64_t next();
+  std::int64_t below(std::int64_t most) { return most <= 0 ? 0 : static_cast<std::int64_t>(next() % most); }
+  Time between(Time least, Time most) { return least + below(most - least + 1); }
+  // The same, but each order of magnitude is as likely as the others.
+  Time spread(Time least, Time most);
+  bool chance(double probability) { return static_cast<double>(next() >> 11) * 0x1p-53 < probability; }
+
+ private:
+  std::uint64_t state_;
+};
+
+// What the threads of one process have in common.
+struct Process {
+  int number = 0;
+  Time stopped_until = 0;
+  bool dead = false;  // by kill -9: its threads never go on
+};
+
+// What brings bytes from and to the sockets of processes.
+class Wires {
+ public:
+  virtual ~Wires() = default;
+  // Adds the descriptors that it waits for.
+  virtual void watch(std::vector<pollfd>& fds) = 0;
+  // They are in the same order, with what poll(2) says.
+  virtual void look(const pollfd* fds) = 0;
+  // For connect(2) of a process to that port: returns a descriptor for it, or the errno, negative. `when`: a connection
+  // is there from then on; kNever: never.
+  virtual int connect(Process& from, int port, Time& when) = 0;
+};
+
+class Scheduler {
+ public:
+  // `trace`: print each event.
+  Scheduler(std::uint64_t seed, bool trace);
+
+  Random random;
+  Wires* wires = nullptr;
+
+  Time now() const { return now_; }
+  void at(Time when, std::function<void()> what);
+  void in(Time span, std::function<void()> what) { at(now_ + span, std::move(what)); }
+  // Starts a thread of that process. REQUIRES: called by a thread of the world, or in an event.
+  void start(Process& process, std::function<void()> body);
+  // For the first thread: lets the others go on until that time.
+  void run_until(Time when);
+  // Whether nothing but the first thread lives.
+  bool is_over() const;
+
+  // An event of the history, which the digest covers. `what` is only asked for with a trace.
+  void note(std::string_view kind, std::int64_t one, std::int64_t other = 0);
+  template <class Text>
+  void say(const Text& text) {
+    if (trace_) print(text());
+  }
+  bool traces() const { return trace_; }
+  std::string digest() const;
+  std::uint64_t steps() const { return steps_; }
+
+  // For libc.cc: what a thread of the world does. Each may let others go on.
+  Process& process();
+  int poll(pollfd* fds, nfds_t count, int timeout);
+  int create_thread(pthread_t* id, const pthread_attr_t* attributes, void* (*body)(void*), void* argument);
+  int join(pthread_t id, void** result);
+  void lock(pthread_mutex_t* mutex);
+  int connect(int fd, int port);
+  void add_timer(int fd) { timers_[fd] = kNever; }
+  bool set_timer(int fd, Time when);
+  void closed(int fd);
+
+ private:
+  struct Thread {
+    int number = 0;
+    Process* process = nullptr;
+    pollfd* fds = nullptr;  // that it waits for
+    nfds_t count = 0;
+    Time wakes = 0;           // at the latest
+    Thread* joins = nullptr;  // it waits for the end of that one
+    bool joinable = false, ended = false;
+    sem_t turn{};
+  };
+  struct Event {
+    Time when;
+    std::uint64_t number;
+    std::function<void()> what;
+  };
+  static bool later(const Event& one, const Event& other);
+
+  Thread& add(Process& process);
+  static void* run(void* started);
+  void wait(Thread& thread);
+  Thread& next();
+  bool happens();
+  void forget_the_dead();
+  void look(std::vector<Thread*>& ready);
+  bool can_go_on(Thread& thread, const pollfd* found) const;
+  Time masked_until(int fd) const;
+  Time next_time() const;
+  [[noreturn]] void stuck() const;
+  void print(const std::string& text) const;
+
+  bool trace_;
+  Time now_ = 0;
+  std::uint64_t digest_[2] = {0xcbf29ce484222325, 0x84222325cbf29ce4}, steps_ = 0, events_made_ = 0;
+  std::vector<Event> events_;  // a heap
+  std::vector<std::unique_ptr<Thread>> threads_;
+  std::map<pthread_t, Thread*> by_id_;
+  int threads_made_ = 0;
+  std::map<int, Time> timers_, connecting_;  // descriptors that are not ready before
+  std::vector<pollfd> watched_;
+};
+
+// The world that runs; null before and after it.
+extern Scheduler* world;
+
+}  // namespace rlock::sim

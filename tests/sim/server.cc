@@ -1,0 +1,182 @@
+// SPDX-License-Identifier: MIT
+#include "server.h"
+
+#include <openssl/sha.h>
+
+#include <algorithm>
+#include <charconv>
+#include <cstdio>
+#include <cstdlib>
+
+namespace rlock::sim {
+namespace {
+
+using model::Reply;
+using Kind = Reply::Kind;
+
+std::string bulk(const std::string& text) { return "$" + std::to_string(text.size()) + "\r\n" + text + "\r\n"; }
+
+std::string encoded(const Reply& reply) {
+  switch (reply.kind) {
+    case Kind::nil: return "$-1\r\n";
+    case Kind::integer: return ":" + std::to_string(reply.integer) + "\r\n";
+    case Kind::string: return bulk(reply.text);
+    case Kind::status: return "+" + reply.text + "\r\n";
+    case Kind::error: return "-" + reply.text + "\r\n";
+    case Kind::array: break;
+  }
+  std::string all = "*" + std::to_string(reply.elements.size()) + "\r\n";
+  for (const Reply& element : reply.elements) all += encoded(element);
+  return all;
+}
+
+// Reads "*3" or "$5" and its end of line at `at`; -1: it has not come as a whole.
+long long take_number(const std::string& bytes, std::size_t& at) {
+  const std::size_t end = bytes.find("\r\n", at);
+  if (end == std::string::npos) return -1;
+  long long number = -1;
+  std::from_chars(bytes.data() + at + 1, bytes.data() + end, number);
+  at = end + 2;
+  return number;
+}
+
+// Takes a command from the start; none: it has not come as a whole.
+std::vector<std::string> take_command(std::string& bytes) {
+  std::size_t at = 0;
+  std::vector<std::string> words;
+  const long long count = take_number(bytes, at);
+  for (long long i = 0; i < count; ++i) {
+    const long long length = take_number(bytes, at);
+    if (length < 0 || bytes.size() < at + static_cast<std::size_t>(length) + 2) return {};
+    words.push_back(bytes.substr(at, static_cast<std::size_t>(length)));
+    at += static_cast<std::size_t>(length) + 2;
+  }
+  bytes.erase(0, words.empty() ? 0 : at);
+  return words;
+}
+
+constexpr const char* kNoScript = "-NOSCRIPT No matching script. Please use EVAL.\r\n";
+
+}  // namespace
+
+std::string Scripts::sha1(const std::string& text) {
+  unsigned char digest[SHA_DIGEST_LENGTH];
+  SHA1(reinterpret_cast<const unsigned char*>(text.data()), text.size(), digest);
+  std::string hex;
+  for (const unsigned char byte : digest) {
+    constexpr char kDigits[] = "0123456789abcdef";
+    hex += {kDigits[byte >> 4], kDigits[byte & 15]};
+  }
+  return hex;
+}
+
+int Scripts::number_of(const std::string& text) {
+  const std::string name = sha1(text);
+  const auto found = numbers_.find(name);
+  if (found != numbers_.end()) return found->second;
+  return numbers_[name] = interpreter_.load(name, instead_.empty() ? text : instead_);
+}
+
+long long Clock::at(Time now) const {
+  constexpr long long kBegin = 1'700'000'000'000;  // as for the clients
+  const Time own = now + now / 1'000'000 * rate + offset;
+  return kBegin + own / kMillisecond;
+}
+
+Server::Server(int index, Scripts& scripts, Send send) : index_(index), scripts_(scripts), send_(std::move(send)) {
+  lives_ = 1000 * index;
+  // It has been up for a day, so that its vote counts.
+  database_.started = clock.at(0) - 86'400'000;
+  database_.run = database_.life = ++lives_;
+  saved_ = database_;
+}
+
+const model::Database& Server::data() {
+  database_.now = std::max(database_.now, clock.at(world->now()));
+  database_.remove_expired();
+  return database_;
+}
+
+void Server::save() { saved_ = data(); }
+
+void Server::restart(Keeps keeps) {
+  data();
+  if (keeps == Keeps::nothing) database_.entries.clear();
+  if (keeps == Keeps::some) database_.entries = saved_.entries;
+  database_.started = database_.now;
+  database_.run = database_.life = ++lives_;
+  saved_ = database_;
+  clients_.clear();
+  unread_.clear();
+  known_.clear();
+}
+
+void Server::receive(int client, const std::string& bytes) {
+  const auto found = clients_.find(client);
+  if (found == clients_.end()) return;
+  std::string& unread = unread_[client];
+  unread += bytes;
+  for (auto words = take_command(unread); !words.empty(); words = take_command(unread)) {
+    std::string reply = execute(found->second, words);
+    world->note(words[0], client, static_cast<std::int64_t>(std::hash<std::string>{}(reply)));
+    send_(client, std::move(reply));
+  }
+}
+
+std::string Server::execute(Client& client, const std::vector<std::string>& words) {
+  data();
+  const std::string& command = words[0];
+  if (command == "EVALSHA" || command == "EVAL") {
+    const std::string sha1 = command == "EVAL" ? Scripts::sha1(words[1]) : words[1];
+    if (command == "EVAL") known_[sha1] = scripts_.number_of(words[1]);
+    return run(words, sha1);
+  }
+  if (command == "SUBSCRIBE" || command == "UNSUBSCRIBE") return subscribe(client, words, command == "SUBSCRIBE");
+  if (command == "INFO") return info(words.size() > 1 ? words[1] : "");
+  if (command == "CLIENT") return "+OK\r\n";
+  if (command == "PING") return "+PONG\r\n";
+  model::Session session(database_, *this, false);
+  Reply reply = session.call(words);
+  if (reply.is(Kind::error)) std::fprintf(stderr, "the server refuses %s: %s\n", command.c_str(), reply.text.c_str());
+  return encoded(reply);
+}
+
+std::string Server::run(const std::vector<std::string>& words, const std::string& sha1) {
+  const auto script = known_.find(sha1);
+  if (script == known_.end()) return kNoScript;
+  const auto keys = words.begin() + 3, arguments = keys + std::stoi(words[2]);
+  model::Session session(database_, *this, false);
+  return encoded(scripts_.interpreter().run(script->second, {keys, arguments}, {arguments, words.end()}, session));
+}
+
+std::string Server::subscribe(Client& client, const std::vector<std::string>& words, bool on) {
+  std::string replies;
+  for (std::size_t i = 1; i < words.size(); ++i) {
+    on ? client.channels.insert(words[i]).second : client.channels.erase(words[i]) > 0;
+    replies += "*3\r\n" + bulk(on ? "subscribe" : "unsubscribe") + bulk(words[i]) + ":" +
+               std::to_string(client.channels.size()) + "\r\n";
+  }
+  return replies;
+}
+
+std::string Server::info(const std::string& section) {
+  model::Session session(database_, *this, false);
+  std::string text;
+  for (const char* const one : {"server", "replication"}) {
+    if (section.empty() || section == one) text += session.call({"INFO", one}).text;
+  }
+  return bulk(text);
+}
+
+int Server::number_of(const std::string& channel) {
+  return static_cast<int>(
+      std::ranges::count_if(clients_, [&](const auto& one) { return one.second.channels.contains(channel); }));
+}
+
+void Server::tell(const std::string& channel, const std::string& what) {
+  for (const auto& [number, client] : clients_) {
+    if (client.channels.contains(channel)) send_(number, "*3\r\n" + bulk("message") + bulk(channel) + bulk(what));
+  }
+}
+
+}  // namespace rlock::sim
