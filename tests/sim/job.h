@@ -30,6 +30,7 @@ class SimulatedJob {
   void run();
   // kill -9 of all guards, and with them of the command.
   void die();
+  int number() const { return plan_.number; }
   const std::string& name() const { return plan_.name; }
   bool waits() const { return waiting_; }
   bool runs() const { return running_; }

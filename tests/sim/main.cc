@@ -59,7 +59,7 @@ class World {
     // Every wait, job and lease is over by then.
     scheduler_.run_until(kLength + kEnd);
     for (const auto& job : jobs_) {
-      if (!job->over()) violation("a job has not come to its end");
+      if (!job->over()) violation("job " + std::to_string(job->number()) + " has not come to its end");
     }
     look_at_keys(true);
     world = nullptr;
@@ -146,7 +146,7 @@ class World {
     Server& server = network_.server(i);
     const Time span = random_.spread(kMillisecond, 30 * kSecond);
     if (random_.chance(0.1)) server.save();
-    if (!network_.is_up(i)) return;
+    if (!network_.is_up(i) || !random_.chance(0.1)) return;
     // A majority that loses its data is outside of the model.
     if (faults_.happens(crash)) return network_.crash(i, scheduler_.now() + span, Server::Keeps::all);
     if (faults_.happens(crash_some)) return network_.crash(i, scheduler_.now() + span, Server::Keeps::some);

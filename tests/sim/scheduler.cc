@@ -250,17 +250,21 @@ bool Scheduler::can_go_on(Thread& thread, const pollfd* found) const {
   return can;
 }
 
+// When something is due, if no message comes.
 Time Scheduler::next_time() const {
   Time then = events_.empty() ? kNever : events_.front().when;
   for (const auto& thread : threads_) {
     if (thread->ended) continue;
-    Time wakes = thread->wakes;
+    // It may find anything when it goes on.
+    if (thread->process->stopped_until > now_) {
+      then = std::min(then, thread->process->stopped_until);
+      continue;
+    }
+    then = std::min(then, thread->wakes);
     for (nfds_t i = 0; i < thread->count; ++i) {
       const Time masked = thread->fds[i].fd >= 0 ? masked_until(thread->fds[i].fd) : 0;
-      if (masked > now_) wakes = std::min(wakes, masked);
+      if (masked > now_) then = std::min(then, masked);
     }
-    if (thread->joins && thread->joins->ended) wakes = now_;
-    if (wakes != kNever) then = std::min(then, std::max(wakes, thread->process->stopped_until));
   }
   return then;
 }

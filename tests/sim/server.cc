@@ -40,6 +40,13 @@ long long take_number(const std::string& bytes, std::size_t& at) {
   return number;
 }
 
+// For a trace: "rlock acquire (lock0)", "SUBSCRIBE rlock:grant:…".
+std::string shown(const std::vector<std::string>& words) {
+  if (!words[0].starts_with("EVAL") || words.size() < 4) return words[0] + (words.size() > 1 ? " " + words[1] : "");
+  const auto keys = static_cast<std::size_t>(std::stoi(words[2]));
+  return (words.size() > 3 + keys ? words[3 + keys] : words[0]) + " (" + words[3] + ")";
+}
+
 // Takes a command from the start; none: it has not come as a whole.
 std::vector<std::string> take_command(std::string& bytes) {
   std::size_t at = 0;
@@ -118,6 +125,10 @@ void Server::receive(int client, const std::string& bytes) {
   unread += bytes;
   for (auto words = take_command(unread); !words.empty(); words = take_command(unread)) {
     std::string reply = execute(found->second, words);
+    world->say([&] {
+      return "server " + std::to_string(index_ + 1) + ", link " + std::to_string(client) + ": " + shown(words) +
+             " -> " + std::to_string(reply.size()) + " bytes";
+    });
     world->note(words[0], client, static_cast<std::int64_t>(std::hash<std::string>{}(reply)));
     send_(client, std::move(reply));
   }
