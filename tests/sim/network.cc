@@ -3,6 +3,7 @@
 
 #include <sys/socket.h>
 
+#include <array>
 #include <cerrno>
 
 #include "real.h"
@@ -60,11 +61,10 @@ Time Network::arrival(Time& last, Kind kind) {
 
 // What a client has sent, or that it has closed its end.
 void Network::read(Link& link) {
-  std::string bytes(1 << 17, '\0');
-  const ssize_t got = recv(link.fd, bytes.data(), bytes.size(), 0);
+  static std::array<char, 1 << 17> buffer;  // more than a request has
+  const ssize_t got = recv(link.fd, buffer.data(), buffer.size(), 0);
   if (got < 0 && errno == EAGAIN) return;
   if (got <= 0) return close_later(link);
-  bytes.resize(static_cast<std::size_t>(got));
   world->note("sends", link.number, got);
   if (link.silent) return;
   if (faults_.happens(Kind::silence)) {
@@ -72,6 +72,7 @@ void Network::read(Link& link) {
     return;
   }
   if (faults_.happens(Kind::cut)) return drop(link.number);
+  std::string bytes(buffer.data(), static_cast<std::size_t>(got));
   world->at(arrival(link.last_in, Kind::delay),
             [this, number = link.number, bytes = std::move(bytes)] { arrive(number, bytes); });
 }

@@ -4,7 +4,7 @@
   python3 tests/model/mutants/run.py [BUILD]           the faults that a model notices: a few minutes
   python3 tests/model/mutants/run.py --tests [BUILD]   those that only tests on real servers notice: about an hour
   python3 tests/model/mutants/run.py --texts           only checks that the texts to replace exist: seconds
-  ... --only PATTERN                                   only faults whose name matches
+  ... --only PATTERN                                   only faults whose name, or what notices them, matches
   ... --part N/OF                                      only each OF-th of them, from the N-th on, to share the work
 
 Prints a line for each fault, with the first test that notices it, and "n/n seeded faults" at the end. Exits with 1 if
@@ -14,7 +14,8 @@ A fault is a block of the files beside this script:
 
   the lock is released twice          its name
   in src/run/life.cc by life          the file, and what notices it: a model (life, guards or scripts) and one of its
-                                      searches, or bats files; behind the first file only
+                                      searches, the simulator (sim) and its servers, or bats files; behind the first
+                                      file only
   -old text                           its lines, as they are in the file, or parts of them
   +new text                           what takes its place, if anything does
 
@@ -167,6 +168,10 @@ class Tests:
         if fault.by == ["unit"]:
             self.build(["cmake", "--build", "build", "--target", "unit_tests"])
             return self.first(r"\[  FAILED  \] (.*?)(?: \(\d+ ms\))?$", ["build/unit_tests"])
+        if fault.by[0] == "sim":
+            self.build(["cmake", "--build", "build", "--target", "sim"])
+            words = ["build/sim", "--first", "--seconds", str(LONGEST), "--servers", fault.by[1]]
+            return self.first(r"VIOLATION (.*)", words)
         self.build(["cmake", "--build", "build", "--target", "rlock"])
         failed = r"not ok \d+ (.*)"
         # Outside of a namespace, too, because some faults do no harm inside one.
@@ -234,7 +239,7 @@ def main():
     parser.add_argument("build", nargs="?", default=SOURCE / "build", type=pathlib.Path)
     options = parser.parse_args()
     build = options.build.resolve()
-    chosen = [fault for fault in faults() if re.search(options.only, fault.name)]
+    chosen = [fault for fault in faults() if re.search(options.only, f"{fault.name} ({' '.join(fault.by)})")]
     try:
         check_texts(chosen)
     except Unfit as error:
