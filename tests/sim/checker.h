@@ -3,6 +3,7 @@
 // stored, and how long a wait took.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <functional>
 #include <map>
@@ -14,12 +15,20 @@ namespace rlock::sim {
 class Checker {
  public:
   // Called with a text for each violation.
-  explicit Checker(std::function<void(const std::string&)> report) : report_(std::move(report)) {}
+  Checker(std::function<void(const std::string&)> report, bool calm) : report_(std::move(report)), calm_(calm) {}
+
+  void waits(int job, std::int64_t now) { waiting_since_[job] = now; }
 
   // The command of a job runs: from now on, and no longer.
-  void begins(const std::string& lock, int job, std::uint64_t token) {
-    auto& [running, last] = locks_[lock];
+  void begins(const std::string& lock, int job, std::uint64_t token, std::int64_t now) {
+    auto& [running, last, ended] = locks_[lock];
     ++sections_;
+    // Without a fault, the next waiter has it after one message and one exchange, and in a quorum after some attempts.
+    constexpr std::int64_t kPrompt = 3'000'000'000;
+    if (calm_ && ended > 0 && now > std::max(ended, waiting_since_[job]) + kPrompt) {
+      report_("job " + std::to_string(job) + " got " + lock + " " + std::to_string((now - ended) / 1'000'000) +
+              " ms after it was free");
+    }
     if (running != 0) {
       report_("jobs " + std::to_string(running) + " and " + std::to_string(job) + " run under " + lock +
               " at one time");
@@ -31,9 +40,22 @@ class Checker {
     running = job;
     last = token;
   }
-  void ends(const std::string& lock, int job) {
+  // The same without a new grant, after ends(): the job was stopped.
+  void goes_on(const std::string& lock, int job) {
     int& running = locks_[lock].running;
-    if (running == job) running = 0;
+    if (running != 0) {
+      report_("job " + std::to_string(job) + " goes on under " + lock + " beside job " + std::to_string(running));
+    }
+    running = job;
+  }
+  void ends(const std::string& lock, int job, std::int64_t now = 0) {
+    Lock& one = locks_[lock];
+    if (one.running != job) return;
+    one.running = 0;
+    one.ended = now;
+  }
+  void lost(int job, const std::string& why) {
+    if (calm_) report_("job " + std::to_string(job) + " has lost its lock without a fault: " + why);
   }
 
   // A key of a server; `expires`: it has a TTL.
@@ -59,9 +81,12 @@ class Checker {
   struct Lock {
     int running = 0;
     std::uint64_t last_token = 0;
+    std::int64_t ended = 0;  // when the last command ended by itself, in ns
   };
   std::function<void(const std::string&)> report_;
+  bool calm_;  // there are no faults
   std::map<std::string, Lock> locks_;
+  std::map<int, std::int64_t> waiting_since_;  // by the job
   std::uint64_t sections_ = 0;
 };
 

@@ -17,10 +17,12 @@ class Faults {
     torn_reply,  // the same, after a part of the reply
     silence,     // the connection is dead without a sign
     delay,       // up to 40 s
+    part,        // a client and a server hear nothing of each other for a while, or one of them not of the other
     // of a process
     kill_guards,   // all of them, by kill -9
     stop_monitor,  // for a while; the frontend and the command go on
     stop_waiter,   // one that waits, for a while
+    stop_all,      // the guards and the command
     // of a server
     crash,
     crash_some,  // it comes back with an earlier state of its data
@@ -29,15 +31,17 @@ class Faults {
     forget_scripts,
     clock,  // it steps, within the model; and its rate differs
   };
-  static constexpr std::size_t kKinds = 14;
+  static constexpr std::size_t kKinds = 16;
   static constexpr std::array<const char*, kKinds> kNames = {"cut",
                                                              "lost reply",
                                                              "torn reply",
                                                              "silence",
                                                              "delay",
-                                                             "kill",
-                                                             "stop",
+                                                             "partition",
+                                                             "kill -9",
+                                                             "stop of the monitor",
                                                              "stop of a waiter",
+                                                             "stop of all",
                                                              "crash",
                                                              "crash with a snapshot",
                                                              "crash without data",
@@ -45,8 +49,10 @@ class Faults {
                                                              "SCRIPT FLUSH",
                                                              "clock"};
 
-  explicit Faults(Random& random) : random_(random) {
-    for (double& one : chances_) one = random.chance(0.5) ? 0.02 * static_cast<double>(1 + random.below(10)) / 10 : 0;
+  // `calm`: it has none, but clocks that differ.
+  Faults(Random& random, bool calm) : random_(random) {
+    for (double& one : chances_) one = random.chance(0.5) ? 0.002 * static_cast<double>(random.between(1, 10)) : 0;
+    for (std::size_t i = 0; calm && i < kKinds; ++i) allow(static_cast<Kind>(i), i + 1 == kKinds);
   }
 
   // Whether it happens now; once the faults are over, it does not.

@@ -41,6 +41,7 @@ std::optional<lock::Taken> SimulatedJob::acquire(lock::Servers& servers) {
   request.holder.renewal = plan_.lease;
   lock::WaitPolicy policy{.limit = plan_.wait, .exchange = kExchange, .renew_every = timing_.renew_at};
   const Time began = world->now();
+  checker_.waits(plan_.number, began);
   const auto taken = lock::acquire_all(servers, {request}, policy, [](std::size_t, const lock::Held&) { return ""; });
   const Time took = world->now() - began;
   world->say([&] {
@@ -106,6 +107,7 @@ void SimulatedJob::decide(TimePoint now) {
 
 void SimulatedJob::lose(run::Loss loss) {
   world->say([&] { return "lost: " + loss.why; });
+  checker_.lost(plan_.number, loss.why);
   loss_ = std::move(loss);
   happen(Kind::lost);
 }
@@ -134,7 +136,7 @@ void SimulatedJob::release() {
 
 void SimulatedJob::open_gate() {
   running_ = true;
-  checker_.begins(plan_.name, plan_.number, std::stoull(job_.holds.front().token));
+  checker_.begins(plan_.name, plan_.number, std::stoull(job_.holds.front().token), world->now());
   world->note("begins", plan_.number);
   world->say([&] { return "the command runs under " + plan_.name; });
   world->in(plan_.runs_for.count() * kMillisecond, [this] { end_command({JobEnd::Kind::exited, 0}); });
@@ -142,11 +144,15 @@ void SimulatedJob::open_gate() {
 
 void SimulatedJob::end_command(JobEnd end) {
   if (end_) return;
+  if (stopped_ && !process_.dead) {
+    end_meanwhile_ = end;
+    return;
+  }
   end_ = end;
   eventfd_write(ended_.get(), 1);
   if (!running_) return;
   running_ = false;
-  checker_.ends(plan_.name, plan_.number);
+  checker_.ends(plan_.name, plan_.number, world->now());
   world->note("ends", plan_.number, end.value);
   world->say(
       [&] { return "the command of job " + std::to_string(plan_.number) + " ends: " + std::string(word(end.kind)); });
@@ -154,11 +160,27 @@ void SimulatedJob::end_command(JobEnd end) {
 
 // The frontend kills what a monitor has not killed in time, and the monitor.
 void SimulatedJob::frontend_looks() {
-  if (over_ || process_.dead || shared_->tree_empty) return;
+  if (over_ || process_.dead || stopped_ || shared_->tree_empty) return;
   const Time then = time_of(deadlines().frontend_acts_at(shared_->last_killing));
   if (then > world->now()) return world->at(then, [this] { frontend_looks(); });
   world->say([&] { return "the frontend of job " + std::to_string(plan_.number) + " kills the monitor"; });
   die();
+}
+
+void SimulatedJob::stop_all_until(Time then) {
+  stop_until(then);
+  if (std::exchange(stopped_, true)) return;
+  if (running_) checker_.ends(plan_.name, plan_.number);
+  world->at(then, [this] { go_on(); });
+}
+
+// A guard that goes on acts before the command does.
+void SimulatedJob::go_on() {
+  stopped_ = false;
+  if (process_.dead) return;
+  if (running_) frontend_looks();
+  if (running_) checker_.goes_on(plan_.name, plan_.number);
+  if (end_meanwhile_) end_command(*end_meanwhile_);
 }
 
 void SimulatedJob::die() {

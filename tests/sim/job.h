@@ -34,6 +34,8 @@ class SimulatedJob {
   const std::string& name() const { return plan_.name; }
   bool waits() const { return waiting_; }
   bool runs() const { return running_; }
+  // The monitor, and the frontend and the command as well.
+  void stop_all_until(Time then);
   bool over() const { return over_ || process_.dead; }
   // Somebody has stopped it for a while.
   void stop_until(Time then) {
@@ -58,6 +60,7 @@ class SimulatedJob {
   void open_gate();
   void end_command(run::JobEnd end);
   void frontend_looks();
+  void go_on();
   run::Deadlines deadlines() const { return {timing_, shared_->promise()}; }
 
   const JobPlan plan_;
@@ -71,9 +74,9 @@ class SimulatedJob {
   std::optional<run::Life> life_;
   std::unique_ptr<run::LockWatch> watch_;
   std::optional<run::Loss> loss_;
-  UniqueFd ended_;  // readable once the command has ended
-  std::optional<run::JobEnd> end_;
-  bool waiting_ = false, running_ = false, told_ = false, over_ = false, was_stopped_ = false;
+  UniqueFd ended_;                                  // readable once the command has ended
+  std::optional<run::JobEnd> end_, end_meanwhile_;  // of the command; what it would come to once it goes on
+  bool waiting_ = false, running_ = false, told_ = false, stopped_ = false, over_ = false, was_stopped_ = false;
 };
 
 }  // namespace rlock::sim

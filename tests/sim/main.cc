@@ -4,6 +4,7 @@
 //
 // tests/sim/README.md says how to use it.
 #include <sched.h>
+#include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -24,7 +25,7 @@ struct Settings {
   std::uint64_t seed = 1;
   double seconds = 0;  // 0: one world
   int servers = 1;
-  bool trace = false, first = false;
+  bool trace = false, first = false, twice = false;
   std::string script;  // what the servers run in place of rlock's
 };
 
@@ -43,7 +44,8 @@ class World {
         seed_(seed),
         scheduler_(seed, settings.trace),
         random_(scheduler_.random),
-        checker_([this](const std::string& what) { violation(what); }) {
+        calm_(random_.chance(0.1)),
+        checker_([this](const std::string& what) { violation(what); }, calm_) {
     world = &scheduler_;
     scheduler_.wires = &network_;
   }
@@ -135,6 +137,14 @@ class World {
     if (job.waits() && faults_.happens(stop_waiter)) {
       return job.stop_until(scheduler_.now() + random_.spread(kMillisecond, 60 * kSecond));
     }
+    if (job.runs() && faults_.happens(stop_all)) {
+      return job.stop_all_until(scheduler_.now() + random_.spread(kMillisecond, 60 * kSecond));
+    }
+    const auto server = static_cast<std::size_t>(random_.below(settings_.servers));
+    if (faults_.happens(part)) {
+      const bool to = random_.chance(0.7), from = !to || random_.chance(0.5);
+      network_.part(*processes_[i], server, to, from, scheduler_.now() + random_.spread(kMillisecond, 60 * kSecond));
+    }
     if (job.runs() && faults_.happens(stop_monitor)) {
       return job.stop_until(scheduler_.now() + random_.spread(kMillisecond, 60 * kSecond));
     }
@@ -178,7 +188,8 @@ class World {
   std::uint64_t seed_;
   Scheduler scheduler_;
   Random& random_;
-  Faults faults_{random_};
+  bool calm_;
+  Faults faults_{random_, calm_};
   Network network_{faults_};
   Scripts scripts_{settings_.script};
   Checker checker_;
@@ -203,6 +214,7 @@ std::optional<Totals> run_world(const Settings& settings, std::uint64_t seed) {
     CPU_ZERO(&one);
     CPU_SET(sched_getcpu(), &one);
     sched_setaffinity(0, sizeof one, &one);
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
     auto made = std::make_unique<World>(settings, seed);
     const Totals result = made->run();
     std::fflush(stdout);
@@ -236,6 +248,13 @@ int run(const Settings& settings) {
     if (!result) {
       ++all.violations;
       continue;
+    }
+    if (settings.twice) {
+      const auto again = run_world(settings, seed - 1);
+      if (!again || std::strcmp(again->digest, result->digest) != 0) {
+        ++all.violations;
+        std::printf("VIOLATION in the world %llu: it has two histories\n", static_cast<unsigned long long>(seed - 1));
+      }
     }
     all.sections += result->sections;
     all.jobs += result->jobs;
@@ -274,10 +293,12 @@ int run(const Settings& settings) {
 
 Settings settings_of(int argc, char** argv) {
   Settings settings;
+  const std::map<std::string, bool*> flags = {
+      {"--trace", &settings.trace}, {"--first", &settings.first}, {"--twice", &settings.twice}};
   for (int i = 1; i < argc; ++i) {
     const std::string option = argv[i], value = i + 1 < argc ? argv[i + 1] : "";
-    if (option == "--trace" || option == "--first") {
-      (option == "--trace" ? settings.trace : settings.first) = true;
+    if (const auto flag = flags.find(option); flag != flags.end()) {
+      *flag->second = true;
       continue;
     }
     ++i;
@@ -293,7 +314,8 @@ Settings settings_of(int argc, char** argv) {
       settings.script = text.str();
     } else {
       std::fprintf(stderr,
-                   "usage: sim [--seed S] [--seconds T] [--servers one|quorum3] [--scripts DIR] [--first] [--trace]\n");
+                   "usage: sim [--seed S] [--seconds T] [--servers one|quorum3] [--scripts DIR] [--first] [--twice] "
+                   "[--trace]\n");
       std::exit(2);
     }
   }

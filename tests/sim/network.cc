@@ -24,7 +24,10 @@ int Network::connect(Process& from, int port, Time& when) {
   if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, ends) != 0) return -errno;
   Link& link = links_[++links_made_];
   link = {.number = links_made_, .process = &from, .server = index, .fd = ends[1]};
-  when = arrival(link.last_in, Kind::delay);
+  const Parted parted = parted_[{from.number, index}];
+  link.held_in = parted.in;
+  link.held_out = parted.out;
+  when = std::max(arrival(link.last_in, parted.in), parted.out);
   if (servers_[index].down) {
     link.silent = true;
     when = kNever;
@@ -53,10 +56,21 @@ void Network::look(const pollfd* fds) {
 }
 
 // When a message that is sent now arrives.
-Time Network::arrival(Time& last, Kind kind) {
+Time Network::arrival(Time& last, Time held) {
   Time span = world->random.spread(50 * kMicrosecond, 2 * kMillisecond);
-  if (faults_.happens(kind)) span += world->random.spread(10 * kMillisecond, 40 * kSecond);
-  return last = std::max(last + kMicrosecond, world->now() + span);
+  if (faults_.happens(Kind::delay)) span += world->random.spread(10 * kMillisecond, 40 * kSecond);
+  return last = std::max({last + kMicrosecond, world->now() + span, held});
+}
+
+void Network::part(const Process& process, std::size_t server, bool to, bool from, Time until) {
+  Parted& parted = parted_[{process.number, server}];
+  if (to) parted.in = until;
+  if (from) parted.out = until;
+  for (auto& [number, link] : links_) {
+    if (link.process != &process || link.server != server) continue;
+    link.held_in = parted.in;
+    link.held_out = parted.out;
+  }
 }
 
 // What a client has sent, or that it has closed its end.
@@ -73,7 +87,7 @@ void Network::read(Link& link) {
   }
   if (faults_.happens(Kind::cut)) return drop(link.number);
   std::string bytes(buffer.data(), static_cast<std::size_t>(got));
-  world->at(arrival(link.last_in, Kind::delay),
+  world->at(arrival(link.last_in, link.held_in),
             [this, number = link.number, bytes = std::move(bytes)] { arrive(number, bytes); });
 }
 
@@ -83,7 +97,7 @@ void Network::close_later(Link& link) {
   link.fd = -1;
   world->note("closes", link.number);
   if (link.silent) return;
-  world->at(arrival(link.last_in, Kind::delay), [this, number = link.number] { drop(number); });
+  world->at(arrival(link.last_in, link.held_in), [this, number = link.number] { drop(number); });
 }
 
 void Network::arrive(int number, const std::string& bytes) {
@@ -109,7 +123,7 @@ void Network::send(int number, std::string bytes) {
   if (lost) bytes.clear();
   if (torn) bytes.resize(static_cast<std::size_t>(world->random.below(static_cast<Time>(bytes.size()))));
   link->to_close = lost || torn;
-  world->at(arrival(link->last_out, Kind::delay),
+  world->at(arrival(link->last_out, link->held_out),
             [this, number, bytes = std::move(bytes), ends = link->to_close] { deliver(number, bytes, ends); });
 }
 

@@ -30,6 +30,8 @@ class Network final : public Wires {
   void crash(std::size_t server, Time until, Server::Keeps keeps);
   // It executes nothing until then, but connections stay.
   void hang(std::size_t server, Time until) { servers_[server].hangs_until = until; }
+  // What is sent in these directions, to and from that process, arrives only then.
+  void part(const Process& process, std::size_t server, bool to, bool from, Time until);
   bool is_up(std::size_t server) const { return !servers_[server].down; }
 
   void watch(std::vector<pollfd>& fds) override;
@@ -44,6 +46,7 @@ class Network final : public Wires {
     int fd = -1;                     // our end; -1: the client's end is closed
     bool silent = false;             // dead without a sign: nothing arrives any longer
     bool to_close = false;           // nothing more is sent
+    Time held_in = 0, held_out = 0;  // nothing arrives before, because of a partition
     Time last_in = 0, last_out = 0;  // when the last message arrives, because none overtakes another
   };
   struct Place {
@@ -58,10 +61,15 @@ class Network final : public Wires {
   void deliver(int number, const std::string& bytes, bool and_close);
   void close_later(Link& link);
   void drop(int number);
-  Time arrival(Time& last, Faults::Kind kind);
+  Time arrival(Time& last, Time held);
 
   Faults& faults_;
+  struct Parted {
+    Time in = 0, out = 0;
+  };
+
   std::vector<Place> servers_;
+  std::map<std::pair<int, std::size_t>, Parted> parted_;  // by the numbers of process and server
   std::map<int, Link> links_;
   std::vector<int> watched_;  // the numbers of the links, in the order of watch()
   int links_made_ = 0;

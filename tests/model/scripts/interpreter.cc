@@ -277,6 +277,7 @@ Reply reply_at(lua_State* lua, int index) {
 
 Interpreter::Interpreter() : lua_(lua_newstate(Pool::allocate, &pool)) {
   luaL_openlibs(lua_);
+  lua_gc(lua_, LUA_GCSETPAUSE, 300);  // more memory, less work
   const luaL_Reg redis[] = {{"call", call}, {"pcall", pcall}, {nullptr, nullptr}};
   const luaL_Reg cmsgpack[] = {{"pack", pack}, {"unpack", unpack}, {nullptr, nullptr}};
   luaL_register(lua_, "redis", redis);
