@@ -1,8 +1,36 @@
 // SPDX-License-Identifier: MIT
-// Worlds from seeds: servers, clients, what happens to them, and what is found. Each world is a process of its own, so
-// that nothing of one is left for the next.
+// The simulator: rlock's own clients over simulated servers, in one process, in virtual time. All that happens follows
+// from a seed, so a violation that was found once is found again.
 //
-// tests/sim/README.md says how to use it.
+//   tests/sim/run                           one world, of seed 1
+//   tests/sim/run --seconds 60              worlds of seeds 1, 2, 3 ... until 60 s have passed
+//   tests/sim/run --seed 7 --trace          what happens in the world of seed 7, a line for each event
+//   tests/sim/run --servers quorum3         a quorum of three instead of one server
+//   tests/sim/run --twice --seconds 60      each world twice, which must have the same history
+//   tests/sim/run --first --scripts DIR     until the first violation, with DIR/script.lua on the servers
+//
+// The last line is "SEED: N sections, F faults of K kinds, V violations, history DIGEST". The exit status is 0 only
+// without a violation, which names its world: --seed with that number repeats it. With --seconds, the digest depends on
+// how far the run has come.
+//
+// What is real: acquisition, waiting, Life, LockWatch, deadlines, release, quorum and protocol, as they are linked into
+// rlock; threads, of which one runs at a time (scheduler.cc); connections, which are socket pairs; the script.
+// What is not: the functions of libc by which rlock learns the time, waits, connects, starts threads and gets random
+// numbers (libc.cc); messages (log.cc); the command, which is an interval of time that Life begins and ends, and the
+// frontend, which is its deadline (job.cc); the network (network.cc); the servers, which are the small Redis of
+// tests/model/scripts behind the protocol, with clocks of their own (server.cc); and what goes wrong (faults.h).
+//
+// When a thread waits, the scheduler lets happen what is due, asks the kernel once which descriptors are ready, and
+// chooses one of the threads that can go on. If there is none, the time jumps to the next event. Each world is a
+// process of its own: threads that were killed by kill -9 need no end, and nothing is left for the next one.
+//
+// What must be true (checker.h, which shares nothing with rlock): no two commands run under one lock at one time;
+// tokens grow; no key lacks a TTL but tokens and rlock:epoch; no wait takes longer than its limit; once the faults are
+// over, each job comes to its end, and no lock stays held. In a world without faults, one in ten, no lock is lost, and
+// a free lock has its next owner within three seconds. tests/model/mutants/sim.txt has faults that this finds.
+//
+// What is missing: Sentinels, replicas, clusters, a quorum of five; readers, slots, several names, --once, --supersede;
+// other clients; a server without memory; clocks outside of the model; a search for the shortest run that still fails.
 #include <sched.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
