@@ -86,7 +86,7 @@ void SimulatedJob::perform(const run::Life::Actions& actions) {
       case LifeAction::Kind::terminate:
         if (plan_.obeys) end_command({JobEnd::Kind::signalled, SIGTERM});
         break;
-      case LifeAction::Kind::kill: end_command({JobEnd::Kind::signalled, SIGKILL}); break;
+      case LifeAction::Kind::kill: kill_command(); break;
       case LifeAction::Kind::release: release(); break;
       default: break;  // hooks, and signals to pass on: there are none
     }
@@ -158,6 +158,13 @@ void SimulatedJob::end_command(JobEnd end) {
       [&] { return "the command of job " + std::to_string(plan_.number) + " ends: " + std::string(word(end.kind)); });
 }
 
+// It may take its time to die: with what the frontend waits, less than the second that deadlines leave for it.
+void SimulatedJob::kill_command() {
+  const Time most = lock::scaled(700ms, plan_.lease).count() * kMillisecond;
+  const Time span = world->random.chance(0.3) ? world->random.below(most) : 0;
+  world->in(span, [this] { end_command({JobEnd::Kind::signalled, SIGKILL}); });
+}
+
 // The frontend kills what a monitor has not killed in time, and the monitor.
 void SimulatedJob::frontend_looks() {
   if (over_ || process_.dead || stopped_ || shared_->tree_empty) return;
@@ -177,8 +184,8 @@ void SimulatedJob::stop_all_until(Time then) {
 // A guard that goes on acts before the command does.
 void SimulatedJob::go_on() {
   stopped_ = false;
-  if (process_.dead) return;
   if (running_) frontend_looks();
+  if (process_.dead) return end_command({JobEnd::Kind::signalled, SIGKILL});
   if (running_) checker_.goes_on(plan_.name, plan_.number);
   if (end_meanwhile_) end_command(*end_meanwhile_);
 }
@@ -186,7 +193,7 @@ void SimulatedJob::go_on() {
 void SimulatedJob::die() {
   process_.dead = true;
   network_.kill(process_);
-  end_command({JobEnd::Kind::signalled, SIGKILL});
+  kill_command();
 }
 
 }  // namespace rlock::sim

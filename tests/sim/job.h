@@ -59,6 +59,7 @@ class SimulatedJob {
   // The command.
   void open_gate();
   void end_command(run::JobEnd end);
+  void kill_command();
   void frontend_looks();
   void go_on();
   run::Deadlines deadlines() const { return {timing_, shared_->promise()}; }

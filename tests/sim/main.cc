@@ -119,7 +119,8 @@ class World {
       servers_.push_back(std::make_unique<Server>(
           i, scripts_, [this](int client, std::string bytes) { network_.send(client, std::move(bytes)); }));
       // Within 1 % of the clients' (docs/proof.md).
-      if (faults_.has(Faults::Kind::clock)) servers_.back()->clock.rate = random_.between(-9900, 9900);
+      if (faults_.has(Faults::Kind::clock))
+        servers_.back()->clock.rate = random_.chance(0.5) ? 9900 : random_.between(-9900, 9900);
       network_.add(*servers_.back());
       addresses_ += (i ? " " : "") + std::string("redis://10.0.0.1:") + std::to_string(Network::kFirstPort + i);
     }
@@ -132,7 +133,8 @@ class World {
     if (mixed_ && random_.chance(0.4)) plan.lease = milliseconds(random_.spread(1000, 30'000));
     plan.grace = lock::LeaseTiming::default_grace(plan.lease);
     if (random_.chance(0.5)) plan.wait = milliseconds(random_.below(60'000));
-    plan.runs_for = milliseconds(random_.chance(0.2) ? random_.spread(1, 60'000) : random_.spread(1, 3000));
+    const auto lease = plan.lease.count();
+    plan.runs_for = milliseconds(random_.chance(0.3) ? random_.spread(lease / 10, 4 * lease) : random_.spread(1, 3000));
     plan.obeys = random_.chance(0.7);
     auto& process = *processes_.emplace_back(std::make_unique<Process>());
     process.number = plan.number;
@@ -193,7 +195,8 @@ class World {
     if (faults_.happens(crash_all)) return network_.crash(i, scheduler_.now() + span, Server::Keeps::nothing);
     if (faults_.happens(hang)) network_.hang(i, scheduler_.now() + span);
     if (faults_.happens(forget_scripts)) server.forget_scripts();
-    if (may_step() && faults_.happens(clock)) server.clock.offset += random_.below(step());
+    if (may_step() && faults_.happens(clock))
+      server.clock.offset += random_.chance(0.5) ? step() : random_.below(step());
   }
 
   // A server's clock may step once in a lease, and by no more than the margin for it.
