@@ -32,22 +32,23 @@ class Faults {
     clock,  // it steps, within the model; and its rate differs
   };
   static constexpr std::size_t kKinds = 16;
-  static constexpr std::array<const char*, kKinds> kNames = {"cut",
-                                                             "lost reply",
-                                                             "torn reply",
-                                                             "silence",
-                                                             "delay",
-                                                             "partition",
-                                                             "kill -9",
-                                                             "stop of the monitor",
-                                                             "stop of a waiter",
-                                                             "stop of all",
-                                                             "crash",
-                                                             "crash with a snapshot",
-                                                             "crash without data",
-                                                             "hang",
-                                                             "SCRIPT FLUSH",
-                                                             "clock"};
+  // With whom it happens to.
+  static constexpr std::array<const char*, kKinds> kNames = {"cut, link",
+                                                             "lost reply, link",
+                                                             "torn reply, link",
+                                                             "silence, link",
+                                                             "delay, link",
+                                                             "partition, job",
+                                                             "kill -9, job",
+                                                             "stop of the monitor, job",
+                                                             "stop, waiting job",
+                                                             "stop of all, job",
+                                                             "crash, server",
+                                                             "crash with a snapshot, server",
+                                                             "crash without data, server",
+                                                             "hang, server",
+                                                             "SCRIPT FLUSH, server",
+                                                             "step of the clock, server"};
 
   // `calm`: it has none, but clocks that differ.
   Faults(Random& random, bool calm) : random_(random) {
@@ -55,21 +56,19 @@ class Faults {
     for (std::size_t i = 0; calm && i < kKinds; ++i) allow(static_cast<Kind>(i), i + 1 == kKinds);
   }
 
-  // Whether it happens now; once the faults are over, it does not.
-  bool happens(Kind kind, double often = 1) {
-    const double chance = over_ ? 0 : chances_[static_cast<std::size_t>(kind)] * often;
+  // Whether it happens now to that link, job or server; once the faults are over, it does not.
+  bool happens(Kind kind, std::int64_t whom) {
+    const double chance = over_ ? 0 : chances_[static_cast<std::size_t>(kind)];
     if (chance == 0 || !random_.chance(chance)) return false;
-    count(kind);
+    const auto which = static_cast<std::size_t>(kind);
+    ++counts_[which];
+    world->note(kNames[which], whom);
+    world->say([&] { return std::string("FAULT: ") + kNames[which] + " " + std::to_string(whom); });
     return true;
   }
   bool has(Kind kind) const { return chances_[static_cast<std::size_t>(kind)] > 0; }
   void allow(Kind kind, bool allowed) {
     if (!allowed) chances_[static_cast<std::size_t>(kind)] = 0;
-  }
-  void count(Kind kind) {
-    ++counts_[static_cast<std::size_t>(kind)];
-    world->note(kNames[static_cast<std::size_t>(kind)], 0);
-    world->say([&] { return std::string("FAULT: ") + kNames[static_cast<std::size_t>(kind)]; });
   }
   void end() { over_ = true; }
   const std::array<std::uint64_t, kKinds>& counts() const { return counts_; }

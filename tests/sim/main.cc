@@ -5,7 +5,7 @@
 //   tests/sim/run                           one world, of seed 1
 //   tests/sim/run --seconds 60              worlds of seeds 1, 2, 3 ... until 60 s have passed
 //   tests/sim/run --seed 7 --trace          what happens in the world of seed 7, a line for each event
-//   tests/sim/run --servers quorum3         a quorum of three instead of one server
+//   tests/sim/run --servers quorum3         a quorum of three, or five, instead of one server
 //   tests/sim/run --twice --seconds 60      each world twice, which must have the same history
 //   tests/sim/run --first --scripts DIR     until the first violation, with DIR/script.lua on the servers
 //
@@ -29,7 +29,7 @@
 // over, each job comes to its end, and no lock stays held. In a world without faults, one in ten, no lock is lost, and
 // a free lock has its next owner within three seconds. tests/model/mutants/sim.txt has faults that this finds.
 //
-// What is missing: Sentinels, replicas, clusters, a quorum of five; readers, slots, several names, --once, --supersede;
+// What is missing: Sentinels, replicas, clusters; readers, slots, several names, --once, --supersede;
 // other clients; a server without memory; clocks outside of the model; a search for the shortest run that still fails.
 #include <sched.h>
 #include <sys/prctl.h>
@@ -164,21 +164,21 @@ class World {
   void trouble(std::size_t i) {
     using enum Faults::Kind;
     SimulatedJob& job = *jobs_[i];
-    if (job.waits() && faults_.happens(stop_waiter)) {
+    if (job.waits() && faults_.happens(stop_waiter, job.number())) {
       return job.stop_until(scheduler_.now() + random_.spread(kMillisecond, 60 * kSecond));
     }
-    if (job.runs() && faults_.happens(stop_all)) {
+    if (job.runs() && faults_.happens(stop_all, job.number())) {
       return job.stop_all_until(scheduler_.now() + random_.spread(kMillisecond, 60 * kSecond));
     }
     const auto server = static_cast<std::size_t>(random_.below(settings_.servers));
-    if (faults_.happens(part)) {
+    if (faults_.happens(part, job.number())) {
       const bool to = random_.chance(0.7), from = !to || random_.chance(0.5);
       network_.part(*processes_[i], server, to, from, scheduler_.now() + random_.spread(kMillisecond, 60 * kSecond));
     }
-    if (job.runs() && faults_.happens(stop_monitor)) {
+    if (job.runs() && faults_.happens(stop_monitor, job.number())) {
       return job.stop_until(scheduler_.now() + random_.spread(kMillisecond, 60 * kSecond));
     }
-    if (!faults_.happens(kill_guards)) return;
+    if (!faults_.happens(kill_guards, job.number())) return;
     job.die();
     later(job.name());
   }
@@ -186,16 +186,17 @@ class World {
   void trouble_server(std::size_t i) {
     using enum Faults::Kind;
     Server& server = network_.server(i);
+    const int number = server.index() + 1;
     const Time span = random_.spread(kMillisecond, 30 * kSecond);
     if (random_.chance(0.1)) server.save();
     if (!network_.is_up(i) || !random_.chance(0.1)) return;
     // A majority that loses its data is outside of the model.
-    if (faults_.happens(crash)) return network_.crash(i, scheduler_.now() + span, Server::Keeps::all);
-    if (faults_.happens(crash_some)) return network_.crash(i, scheduler_.now() + span, Server::Keeps::some);
-    if (faults_.happens(crash_all)) return network_.crash(i, scheduler_.now() + span, Server::Keeps::nothing);
-    if (faults_.happens(hang)) network_.hang(i, scheduler_.now() + span);
-    if (faults_.happens(forget_scripts)) server.forget_scripts();
-    if (may_step() && faults_.happens(clock))
+    if (faults_.happens(crash, number)) return network_.crash(i, scheduler_.now() + span, Server::Keeps::all);
+    if (faults_.happens(crash_some, number)) return network_.crash(i, scheduler_.now() + span, Server::Keeps::some);
+    if (faults_.happens(crash_all, number)) return network_.crash(i, scheduler_.now() + span, Server::Keeps::nothing);
+    if (faults_.happens(hang, number)) network_.hang(i, scheduler_.now() + span);
+    if (faults_.happens(forget_scripts, number)) server.forget_scripts();
+    if (may_step() && faults_.happens(clock, number))
       server.clock.offset += random_.chance(0.5) ? step() : random_.below(step());
   }
 
@@ -326,6 +327,7 @@ Settings settings_of(int argc, char** argv) {
   Settings settings;
   const std::map<std::string, bool*> flags = {
       {"--trace", &settings.trace}, {"--first", &settings.first}, {"--twice", &settings.twice}};
+  const std::map<std::string, int> kinds = {{"one", 1}, {"quorum3", 3}, {"quorum5", 5}};
   for (int i = 1; i < argc; ++i) {
     const std::string option = argv[i], value = i + 1 < argc ? argv[i + 1] : "";
     if (const auto flag = flags.find(option); flag != flags.end()) {
@@ -337,15 +339,15 @@ Settings settings_of(int argc, char** argv) {
       settings.seed = std::stoull(value);
     } else if (option == "--seconds") {
       settings.seconds = std::stod(value);
-    } else if (option == "--servers" && (value == "one" || value == "quorum3")) {
-      settings.servers = value == "one" ? 1 : 3;
+    } else if (option == "--servers" && kinds.contains(value)) {
+      settings.servers = kinds.at(value);
     } else if (option == "--scripts") {
       std::stringstream text;
       text << std::ifstream(value + "/script.lua").rdbuf();
       settings.script = text.str();
     } else {
       std::fprintf(stderr,
-                   "usage: sim [--seed S] [--seconds T] [--servers one|quorum3] [--scripts DIR] [--first] [--twice] "
+                   "usage: sim [--seed S] [--seconds T] [--servers one|quorum3|quorum5] [--scripts DIR] [--first] [--twice] "
                    "[--trace]\n");
       std::exit(2);
     }

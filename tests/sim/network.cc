@@ -19,7 +19,7 @@ Network::Link* Network::find(int number) {
 
 int Network::connect(Process& from, int port, Time& when) {
   const auto index = static_cast<std::size_t>(port - kFirstPort);
-  if (servers_[index].down && !faults_.happens(Kind::silence)) return -ECONNREFUSED;
+  if (servers_[index].down && !faults_.happens(Kind::silence, links_made_ + 1)) return -ECONNREFUSED;
   int ends[2];
   if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, ends) != 0) return -errno;
   Link& link = links_[++links_made_];
@@ -27,7 +27,7 @@ int Network::connect(Process& from, int port, Time& when) {
   const Parted parted = parted_[{from.number, index}];
   link.held_in = parted.in;
   link.held_out = parted.out;
-  when = std::max(arrival(link.last_in, parted.in), parted.out);
+  when = std::max(arrival(link.number, link.last_in, parted.in), parted.out);
   if (servers_[index].down) {
     link.silent = true;
     when = kNever;
@@ -56,9 +56,9 @@ void Network::look(const pollfd* fds) {
 }
 
 // When a message that is sent now arrives.
-Time Network::arrival(Time& last, Time held) {
+Time Network::arrival(int link, Time& last, Time held) {
   Time span = world->random.spread(50 * kMicrosecond, 2 * kMillisecond);
-  if (faults_.happens(Kind::delay)) span += world->random.spread(10 * kMillisecond, 40 * kSecond);
+  if (faults_.happens(Kind::delay, link)) span += world->random.spread(10 * kMillisecond, 40 * kSecond);
   return last = std::max({last + kMicrosecond, world->now() + span, held});
 }
 
@@ -81,13 +81,13 @@ void Network::read(Link& link) {
   if (got <= 0) return close_later(link);
   world->note("sends", link.number, got);
   if (link.silent) return;
-  if (faults_.happens(Kind::silence)) {
+  if (faults_.happens(Kind::silence, link.number)) {
     link.silent = true;
     return;
   }
-  if (faults_.happens(Kind::cut)) return drop(link.number);
+  if (faults_.happens(Kind::cut, link.number)) return drop(link.number);
   std::string bytes(buffer.data(), static_cast<std::size_t>(got));
-  world->at(arrival(link.last_in, link.held_in),
+  world->at(arrival(link.number, link.last_in, link.held_in),
             [this, number = link.number, bytes = std::move(bytes)] { arrive(number, bytes); });
 }
 
@@ -97,7 +97,7 @@ void Network::close_later(Link& link) {
   link.fd = -1;
   world->note("closes", link.number);
   if (link.silent) return;
-  world->at(arrival(link.last_in, link.held_in), [this, number = link.number] { drop(number); });
+  world->at(arrival(link.number, link.last_in, link.held_in), [this, number = link.number] { drop(number); });
 }
 
 void Network::arrive(int number, const std::string& bytes) {
@@ -115,15 +115,16 @@ void Network::arrive(int number, const std::string& bytes) {
 void Network::send(int number, std::string bytes) {
   Link* link = find(number);
   if (!link || link->fd < 0 || link->silent || link->to_close) return;
-  if (faults_.happens(Kind::silence)) {
+  if (faults_.happens(Kind::silence, number)) {
     link->silent = true;
     return;
   }
-  const bool lost = faults_.happens(Kind::lost_reply), torn = !lost && faults_.happens(Kind::torn_reply);
+  const bool lost = faults_.happens(Kind::lost_reply, number),
+             torn = !lost && faults_.happens(Kind::torn_reply, number);
   if (lost) bytes.clear();
   if (torn) bytes.resize(static_cast<std::size_t>(world->random.below(static_cast<Time>(bytes.size()))));
   link->to_close = lost || torn;
-  world->at(arrival(link->last_out, link->held_out),
+  world->at(arrival(number, link->last_out, link->held_out),
             [this, number, bytes = std::move(bytes), ends = link->to_close] { deliver(number, bytes, ends); });
 }
 

@@ -61,7 +61,7 @@ class Network final : public Wires {
   void deliver(int number, const std::string& bytes, bool and_close);
   void close_later(Link& link);
   void drop(int number);
-  Time arrival(Time& last, Time held);
+  Time arrival(int link, Time& last, Time held);
 
   Faults& faults_;
   struct Parted {

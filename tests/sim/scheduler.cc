@@ -79,9 +79,9 @@ std::string Scheduler::digest() const {
 }
 
 void Scheduler::print(const std::string& text) const {
-  const auto* self = static_cast<const Thread*>(own_thread);
-  std::fprintf(stdout, "%12.6f [%d.%d] %s\n", static_cast<double>(now_) / kSecond, self ? self->process->number : 0,
-               self ? self->number : 0, text.c_str());
+  const auto& self = *static_cast<const Thread*>(own_thread);
+  const std::string who = in_event_ ? "-" : std::to_string(self.process->number) + "." + std::to_string(self.number);
+  std::fprintf(stdout, "%12.6f %8s  %s\n", static_cast<double>(now_) / kSecond, who.c_str(), text.c_str());
 }
 
 Process& Scheduler::process() { return *static_cast<Thread*>(own_thread)->process; }
@@ -192,7 +192,9 @@ bool Scheduler::happens() {
   std::ranges::pop_heap(events_, later);
   const auto what = std::move(events_.back().what);
   events_.pop_back();
+  in_event_ = true;
   what();
+  in_event_ = false;
   return true;
 }
 
@@ -229,7 +231,9 @@ void Scheduler::look(std::vector<Thread*>& ready) {
   const std::size_t ours = watched_.size();
   wires->watch(watched_);
   real::poll(watched_.data(), watched_.size(), 0);
+  in_event_ = true;
   wires->look(watched_.data() + ours);
+  in_event_ = false;
   ready.clear();
   const pollfd* found = watched_.data();
   for (const auto& thread : threads_) {

@@ -128,7 +128,7 @@ class Scheduler {
   [[noreturn]] void stuck() const;
   void print(const std::string& text) const;
 
-  bool trace_;
+  bool trace_, in_event_ = false;
   Time now_ = 0;
   std::uint64_t digest_[2] = {0xcbf29ce484222325, 0x84222325cbf29ce4}, steps_ = 0, events_made_ = 0;
   std::vector<Event> events_;  // a heap
