@@ -39,6 +39,12 @@ class Waiter {
     return wait();
   }
 
+  // For the next exchange. All that goes on when the limit of the wait is over has the time of one exchange, together.
+  Until next() const {
+    const Until exchange = policy_.next();
+    return policy_.limit ? exchange.at_most(end_.deadline + policy_.exchange) : exchange;
+  }
+
   WaiterPlan plan() const {
     const auto random = [](milliseconds most) {
       return milliseconds(random_below(static_cast<std::uint64_t>(most.count())));
@@ -56,10 +62,10 @@ class Waiter {
   // old master keeps the grant until it takes over the new master's data: it is sent no release, because this owner id
   // goes on waiting at the new master.
   Result<Acquired> ask() {
-    auto acquired = verbs_.acquire(request_, policy_.next());
+    auto acquired = verbs_.acquire(request_, next());
     if (!as<Hold>(acquired)) return acquired;
     using Standing = redis::Client::Standing;
-    auto standing = client_.standing(policy_.next());
+    auto standing = client_.standing(next());
     if (standing && (*standing == Standing::master || *standing == Standing::by_few)) return acquired;
     moved_ = standing && *standing == Standing::another;
     const std::string named = moved_ ? ": the Sentinels name another master now"
@@ -88,8 +94,8 @@ class Waiter {
   Result<std::optional<Actions>> perform(const Action& action) {
     switch (action.kind) {
       case Action::Kind::listen: return listen();
-      case Action::Kind::hear: return hear(subscriber_->also(action.channel, policy_.next()));
-      case Action::Kind::unhear: return hear(subscriber_->no_longer(action.channel, policy_.next()));
+      case Action::Kind::hear: return hear(subscriber_->also(action.channel, next()));
+      case Action::Kind::unhear: return hear(subscriber_->no_longer(action.channel, next()));
       case Action::Kind::disconnect:
         subscriber_.reset();
         client_.disconnect();
@@ -115,11 +121,10 @@ class Waiter {
 
   Result<std::optional<Actions>> listen() {
     auto opened = redis::Subscriber::open(client_.address(),
-                                          request_.name.grant_channel_prefix() + request_.owner.text(), policy_.next());
+                                          request_.name.grant_channel_prefix() + request_.owner.text(), next());
     for (const std::string& channel : policy_.other_channels) {
       if (!opened) break;
-      if (auto asked = opened->also(channel, policy_.next()); !asked)
-        opened = std::unexpected(std::move(asked).error());
+      if (auto asked = opened->also(channel, next()); !asked) opened = std::unexpected(std::move(asked).error());
     }
     if (opened) {
       subscriber_.emplace(std::move(*opened));
@@ -188,7 +193,7 @@ class Waiter {
   }
 
   Result<std::optional<Actions>> poll() {
-    const auto reply = client_.call({"PTTL", request_.name.text()}, policy_.next());
+    const auto reply = client_.call({"PTTL", request_.name.text()}, next());
     return life_.polled(reply ? reply->as_number() : std::nullopt, BootClock::now());
   }
 

@@ -107,6 +107,14 @@ waited() { sed -n 's/.*"event":"acquired".*"waited_ms":\([0-9]*\).*/\1/p' "event
   redis srv flushall
 }
 
+@test "a server that hangs makes a wait longer by one exchange, and by the half second to give it up" {
+  redis_freeze srv
+  began=$(now_ms)
+  # The second exchange begins before the limit, and ends after it; a third one would take until 9500.
+  run -69 rlock run -w 4s --server-timeout 3s x -- true
+  (($(now_ms) < began + 9000))
+}
+
 @test "slots that are free, but kept for a job that waits for more of them: -n says so" {
   owner=$(rlock acquire --from a,b,c x --lease 1h)
   wait_for_x big 1 --from a,b,c --take 3
