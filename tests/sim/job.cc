@@ -49,7 +49,7 @@ std::optional<lock::Taken> SimulatedJob::acquire(lock::Servers& servers) {
     return taken->holds.empty() ? std::string("not acquired") : "acquired, token " + taken->holds.front().token;
   });
   // An exchange that has begun is finished, and what was granted too late is given back.
-  const double slack = static_cast<double>(2 * kExchange.count()) / 1000;
+  const double slack = static_cast<double>(kExchange.count()) / 1000 + 0.6;
   if (plan_.wait && !was_stopped_) {
     checker_.waited(plan_.number, static_cast<double>(plan_.wait->count()) / 1000, static_cast<double>(took) / kSecond,
                     slack);

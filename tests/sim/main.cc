@@ -346,9 +346,10 @@ Settings settings_of(int argc, char** argv) {
       text << std::ifstream(value + "/script.lua").rdbuf();
       settings.script = text.str();
     } else {
-      std::fprintf(stderr,
-                   "usage: sim [--seed S] [--seconds T] [--servers one|quorum3|quorum5] [--scripts DIR] [--first] [--twice] "
-                   "[--trace]\n");
+      std::fprintf(
+          stderr,
+          "usage: sim [--seed S] [--seconds T] [--servers one|quorum3|quorum5] [--scripts DIR] [--first] [--twice] "
+          "[--trace]\n");
       std::exit(2);
     }
   }
