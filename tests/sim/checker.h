@@ -19,40 +19,48 @@ class Checker {
 
   void waits(int job, std::int64_t now) { waiting_since_[job] = now; }
 
+  // How much of a lock a job takes. All that have it take no more than it has: a plain lock has 1, and a writer takes
+  // as much as all readers together could.
+  struct Share {
+    int takes = 1, of = 1;
+    bool is_whole() const { return takes == of; }
+  };
+
   // The command of a job runs: from now on, and no longer.
-  void begins(const std::string& lock, int job, std::uint64_t token, std::int64_t now) {
-    auto& [running, last, ended] = locks_[lock];
+  void begins(const std::string& name, int job, Share share, std::uint64_t token, std::int64_t now) {
+    Lock& lock = locks_[name];
     ++sections_;
     // Without a fault, the next waiter has it after one message and one exchange, and in a quorum after some attempts.
     constexpr std::int64_t kPrompt = 3'000'000'000;
-    if (calm_ && ended > 0 && now > std::max(ended, waiting_since_[job]) + kPrompt) {
-      report_("job " + std::to_string(job) + " got " + lock + " " + std::to_string((now - ended) / 1'000'000) +
+    if (calm_ && share.of == 1 && lock.ended > 0 && now > std::max(lock.ended, waiting_since_[job]) + kPrompt) {
+      report_("job " + std::to_string(job) + " got " + name + " " + std::to_string((now - lock.ended) / 1'000'000) +
               " ms after it was free");
     }
-    if (running != 0) {
-      report_("jobs " + std::to_string(running) + " and " + std::to_string(job) + " run under " + lock +
-              " at one time");
-    }
-    if (token <= last) {
+    // Those that share it may begin in another order than they got it.
+    const std::uint64_t before = share.is_whole() ? lock.last_token : lock.last_whole_token;
+    if (token <= before) {
       report_("the token of job " + std::to_string(job) + " is " + std::to_string(token) + ", after " +
-              std::to_string(last));
+              std::to_string(before));
     }
-    running = job;
-    last = token;
+    lock.last_token = std::max(lock.last_token, token);
+    if (share.is_whole()) lock.last_whole_token = token;
+    goes_on(name, job, share);
   }
   // The same without a new grant, after ends(): the job was stopped.
-  void goes_on(const std::string& lock, int job) {
-    int& running = locks_[lock].running;
-    if (running != 0) {
-      report_("job " + std::to_string(job) + " goes on under " + lock + " beside job " + std::to_string(running));
+  void goes_on(const std::string& name, int job, Share share) {
+    auto& running = locks_[name].running;
+    int taken = share.takes;
+    std::string who = "job " + std::to_string(job);
+    for (const auto& [other, takes] : running) {
+      taken += takes;
+      who += " and job " + std::to_string(other);
     }
-    running = job;
+    if (taken > share.of) report_(who + " run under " + name + " at one time");
+    running[job] = share.takes;
   }
-  void ends(const std::string& lock, int job, std::int64_t now = 0) {
-    Lock& one = locks_[lock];
-    if (one.running != job) return;
-    one.running = 0;
-    one.ended = now;
+  void ends(const std::string& name, int job, std::int64_t now = 0) {
+    Lock& lock = locks_[name];
+    if (lock.running.erase(job) > 0) lock.ended = now;
   }
   void lost(int job, const std::string& why) {
     if (calm_) report_("job " + std::to_string(job) + " has lost its lock without a fault: " + why);
@@ -79,8 +87,8 @@ class Checker {
 
  private:
   struct Lock {
-    int running = 0;
-    std::uint64_t last_token = 0;
+    std::map<int, int> running;  // the jobs, and what they take
+    std::uint64_t last_token = 0, last_whole_token = 0;
     std::int64_t ended = 0;  // when the last command ended by itself, in ns
   };
   std::function<void(const std::string&)> report_;

@@ -36,7 +36,7 @@ void SimulatedJob::run() {
 
 std::optional<lock::Taken> SimulatedJob::acquire(lock::Servers& servers) {
   const auto name = *lock::LockName::parse(plan_.name);
-  lock::AcquireRequest request{.name = name, .lease = plan_.lease};
+  lock::AcquireRequest request{.name = name, .mode = plan_.mode, .lease = plan_.lease};
   request.holder.listens = true;
   request.holder.renewal = plan_.lease;
   lock::WaitPolicy policy{.limit = plan_.wait, .exchange = kExchange, .renew_every = timing_.renew_at};
@@ -63,6 +63,7 @@ void SimulatedJob::live(lock::Servers& servers, const lock::Hold& hold) {
   job_ = {.holds = {hold}, .timing = timing_, .exchange = kExchange, .report = [](const run::LockEvent&) {}};
   shared_->set_promise({hold.sent, 0ms});
   shared_->set_late_variable(0, "RLOCK_TOKEN=" + hold.token);
+  shared_->set_late_variable(1, "RLOCK_SLOT=" + hold.slots.number_text());
   watch_ = *run::LockWatch::make(servers, job_.holds, timing_, *shared_);
   ended_ = *make_event();
   life_.emplace(job_.plan());
@@ -136,7 +137,7 @@ void SimulatedJob::release() {
 
 void SimulatedJob::open_gate() {
   running_ = true;
-  checker_.begins(plan_.name, plan_.number, std::stoull(job_.holds.front().token), world->now());
+  checker_.begins(plan_.name, plan_.number, plan_.share, std::stoull(job_.holds.front().token), world->now());
   world->note("begins", plan_.number);
   world->say([&] { return "the command runs under " + plan_.name; });
   world->in(plan_.runs_for.count() * kMillisecond, [this] { end_command({JobEnd::Kind::exited, 0}); });
@@ -186,7 +187,7 @@ void SimulatedJob::go_on() {
   stopped_ = false;
   if (running_) frontend_looks();
   if (process_.dead) return end_command({JobEnd::Kind::signalled, SIGKILL});
-  if (running_) checker_.goes_on(plan_.name, plan_.number);
+  if (running_) checker_.goes_on(plan_.name, plan_.number, plan_.share);
   if (end_meanwhile_) end_command(*end_meanwhile_);
 }
 

@@ -13,7 +13,9 @@ namespace rlock::sim {
 
 struct JobPlan {
   int number = 0;
-  std::string name;       // of the lock
+  std::string name;  // of the lock
+  lock::Mode mode;
+  Checker::Share share;   // by that mode
   std::string addresses;  // URLs
   milliseconds lease{}, grace{};
   std::optional<milliseconds> wait;  // the limit of the wait; none: there is none
