@@ -23,11 +23,12 @@ class Checker {
   // as much as all readers together could.
   struct Share {
     int takes = 1, of = 1;
+    std::vector<int> numbers{};  // of the slots that it got
     bool is_whole() const { return takes == of; }
   };
 
   // The command of a job runs: from now on, and no longer.
-  void begins(const std::string& name, int job, Share share, std::uint64_t token, std::int64_t now) {
+  void begins(const std::string& name, int job, const Share& share, std::uint64_t token, std::int64_t now) {
     Lock& lock = locks_[name];
     ++sections_;
     // Without a fault, the next waiter has it after one message and one exchange, and in a quorum after some attempts.
@@ -47,16 +48,19 @@ class Checker {
     goes_on(name, job, share);
   }
   // The same without a new grant, after ends(): the job was stopped.
-  void goes_on(const std::string& name, int job, Share share) {
+  void goes_on(const std::string& name, int job, const Share& share) {
     auto& running = locks_[name].running;
     int taken = share.takes;
     std::string who = "job " + std::to_string(job);
-    for (const auto& [other, takes] : running) {
-      taken += takes;
+    for (const auto& [other, its] : running) {
+      taken += its.takes;
+      for (const int number : share.numbers) {
+        if (std::ranges::find(its.numbers, number) != its.numbers.end()) taken = share.of + 1;
+      }
       who += " and job " + std::to_string(other);
     }
     if (taken > share.of) report_(who + " run under " + name + " at one time");
-    running[job] = share.takes;
+    running[job] = share;
   }
   void ends(const std::string& name, int job, std::int64_t now = 0) {
     Lock& lock = locks_[name];
@@ -87,7 +91,7 @@ class Checker {
 
  private:
   struct Lock {
-    std::map<int, int> running;  // the jobs, and what they take
+    std::map<int, Share> running;  // the jobs, and what they take
     std::uint64_t last_token = 0, last_whole_token = 0;
     std::int64_t ended = 0;  // when the last command ended by itself, in ns
   };

@@ -64,6 +64,7 @@ void SimulatedJob::live(lock::Servers& servers, const lock::Hold& hold) {
   shared_->set_promise({hold.sent, 0ms});
   shared_->set_late_variable(0, "RLOCK_TOKEN=" + hold.token);
   shared_->set_late_variable(1, "RLOCK_SLOT=" + hold.slots.number_text());
+  plan_.share.numbers = hold.slots.numbers;
   watch_ = *run::LockWatch::make(servers, job_.holds, timing_, *shared_);
   ended_ = *make_event();
   life_.emplace(job_.plan());

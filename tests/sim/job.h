@@ -66,7 +66,7 @@ class SimulatedJob {
   void go_on();
   run::Deadlines deadlines() const { return {timing_, shared_->promise()}; }
 
-  const JobPlan plan_;
+  JobPlan plan_;
   Process& process_;
   Checker& checker_;
   Network& network_;
