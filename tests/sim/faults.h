@@ -3,6 +3,7 @@
 #pragma once
 
 #include <array>
+#include <vector>
 
 #include "scheduler.h"
 
@@ -50,32 +51,37 @@ class Faults {
                                                              "SCRIPT FLUSH, server",
                                                              "step of the clock, server"};
 
-  // `calm`: it has none, but clocks that differ.
-  Faults(Random& random, bool calm) : random_(random) {
-    for (double& one : chances_) one = random.chance(0.5) ? 0.002 * static_cast<double>(random.between(1, 10)) : 0;
-    for (std::size_t i = 0; calm && i < kKinds; ++i) allow(static_cast<Kind>(i), i + 1 == kKinds);
+  // A set of kinds.
+  using Kinds = std::uint32_t;
+  static Kinds set_of(std::size_t kind) { return Kinds{1} << kind; }
+
+  // `without`: kinds that it does not have, although the seed says so.
+  Faults(std::uint64_t seed, bool calm, Kinds without) {
+    for (std::size_t kind = 0; kind < kKinds; ++kind) {
+      // Of its own, so that without one kind the others happen as before, for as long as they can.
+      Random& random = randoms_.emplace_back(seed * kKinds + kind);
+      const double chance = random.chance(0.5) ? 0.002 * static_cast<double>(random.between(1, 10)) : 0;
+      const bool missing = without & set_of(kind) || (calm && static_cast<Kind>(kind) != Kind::clock);
+      chances_.push_back(missing ? 0 : chance);
+    }
   }
 
   // Whether it happens now to that link, job or server; once the faults are over, it does not.
   bool happens(Kind kind, std::int64_t whom) {
-    const double chance = over_ ? 0 : chances_[static_cast<std::size_t>(kind)];
-    if (chance == 0 || !random_.chance(chance)) return false;
     const auto which = static_cast<std::size_t>(kind);
+    if (over_ || chances_[which] == 0 || !randoms_[which].chance(chances_[which])) return false;
     ++counts_[which];
     world->note(kNames[which], whom);
     world->say([&] { return std::string("FAULT: ") + kNames[which] + " " + std::to_string(whom); });
     return true;
   }
   bool has(Kind kind) const { return chances_[static_cast<std::size_t>(kind)] > 0; }
-  void allow(Kind kind, bool allowed) {
-    if (!allowed) chances_[static_cast<std::size_t>(kind)] = 0;
-  }
   void end() { over_ = true; }
   const std::array<std::uint64_t, kKinds>& counts() const { return counts_; }
 
  private:
-  Random& random_;
-  std::array<double, kKinds> chances_{};
+  std::vector<Random> randoms_;  // one for each kind
+  std::vector<double> chances_;
   std::array<std::uint64_t, kKinds> counts_{};
   bool over_ = false;
 };

@@ -6,8 +6,9 @@
 //   tests/sim/run --seconds 60              worlds of seeds 1, 2, 3 ... until 60 s have passed
 //   tests/sim/run --seed 7 --trace          what happens in the world of seed 7, a line for each event
 //   tests/sim/run --servers quorum3         a quorum of three, or five, instead of one server
-//   tests/sim/run --twice --seconds 60      each world twice, which must have the same history
+//   tests/sim/run --twice --worlds 100      a hundred worlds, each twice, which must have the same history
 //   tests/sim/run --first --scripts DIR     until the first violation, with DIR/script.lua on the servers
+//   tests/sim/run --seed 7 --shrink         if that world fails, without which kinds of faults it still does
 //
 // The last line is "SEED: N sections, F faults of K kinds, V violations, history DIGEST". The exit status is 0 only
 // without a violation, which names its world: --seed with that number repeats it. With --seconds, the digest depends on
@@ -30,7 +31,8 @@
 // a free lock has its next owner within three seconds. tests/model/mutants/sim.txt has faults that this finds.
 //
 // What is missing: Sentinels, replicas, clusters; several names, --once, --supersede;
-// other clients; a server without memory; clocks outside of the model; a search for the shortest run that still fails.
+// other clients; a server without memory; clocks outside of the model; shorter runs that still fail
+// than --shrink finds.
 #include <sched.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
@@ -51,9 +53,11 @@ namespace {
 
 struct Settings {
   std::uint64_t seed = 1;
-  double seconds = 0;  // 0: one world
+  double seconds = 0;  // or longer, until there are so many worlds
+  std::uint64_t worlds = 1;
   int servers = 1;
-  bool trace = false, first = false, twice = false;
+  bool trace = false, first = false, twice = false, shrink = false;
+  Faults::Kinds without = 0;
   std::string script;  // what the servers run in place of rlock's
 };
 
@@ -243,7 +247,7 @@ class World {
   Scheduler scheduler_;
   Random& random_;
   bool calm_;
-  Faults faults_{random_, calm_};
+  Faults faults_{seed_, calm_, settings_.without};
   Network network_{faults_};
   Scripts scripts_{settings_.script};
   Checker checker_;
@@ -286,6 +290,24 @@ std::optional<Totals> run_world(const Settings& settings, std::uint64_t seed) {
   return {};
 }
 
+// Drops one kind of fault after the other, as long as the world still fails, and says which are left.
+void shrink(Settings settings, std::uint64_t seed) {
+  Totals last;
+  for (std::size_t kind = 0; kind < Faults::kKinds; ++kind) {
+    Settings tried = settings;
+    tried.without |= Faults::set_of(kind);
+    const auto result = run_world(tried, seed);
+    if (result && result->violations == 0) continue;
+    settings = tried;
+    last = result.value_or(Totals{});
+  }
+  std::printf("It still fails with --without %u, with these faults:\n", settings.without);
+  for (std::size_t kind = 0; kind < Faults::kKinds; ++kind) {
+    const bool left = !(settings.without & Faults::set_of(kind)) && last.faults[kind] > 0;
+    if (left) std::printf("  %s: %llu\n", Faults::kNames[kind], static_cast<unsigned long long>(last.faults[kind]));
+  }
+}
+
 double seconds_of(clockid_t clock) {
   timespec now{};
   real::clock_gettime(clock, &now);
@@ -310,6 +332,11 @@ int run(const Settings& settings) {
         std::printf("VIOLATION in the world %llu: it has two histories\n", static_cast<unsigned long long>(seed - 1));
       }
     }
+    if (settings.shrink && result->violations > 0) {
+      shrink(settings, seed - 1);
+      ++all.violations;
+      break;
+    }
     all.sections += result->sections;
     all.jobs += result->jobs;
     all.violations += result->violations;
@@ -321,7 +348,8 @@ int run(const Settings& settings) {
       const auto value = [](char c) { return c == 0 ? 0 : c <= '9' ? c - '0' : c - 'a' + 10; };
       all.digest[i] = "0123456789abcdef"[(value(all.digest[i]) + value(result->digest[i])) % 16];
     }
-  } while (seconds_of(CLOCK_MONOTONIC) - began < settings.seconds && !(settings.first && all.violations > 0));
+  } while ((worlds < settings.worlds || seconds_of(CLOCK_MONOTONIC) - began < settings.seconds) &&
+           !(settings.first && all.violations > 0));
   rusage used{};
   getrusage(RUSAGE_CHILDREN, &used);
   const double real = seconds_of(CLOCK_MONOTONIC) - began;
@@ -345,10 +373,16 @@ int run(const Settings& settings) {
   return all.violations == 0 ? 0 : 1;
 }
 
+constexpr const char* kUsage =
+    "usage: sim [--seed S] [--worlds N] [--seconds T] [--servers one|quorum3|quorum5] [--scripts DIR]\n"
+    "           [--first] [--twice] [--shrink] [--without KINDS] [--trace]\n";
+
 Settings settings_of(int argc, char** argv) {
   Settings settings;
-  const std::map<std::string, bool*> flags = {
-      {"--trace", &settings.trace}, {"--first", &settings.first}, {"--twice", &settings.twice}};
+  const std::map<std::string, bool*> flags = {{"--trace", &settings.trace},
+                                              {"--first", &settings.first},
+                                              {"--twice", &settings.twice},
+                                              {"--shrink", &settings.shrink}};
   const std::map<std::string, int> kinds = {{"one", 1}, {"quorum3", 3}, {"quorum5", 5}};
   for (int i = 1; i < argc; ++i) {
     const std::string option = argv[i], value = i + 1 < argc ? argv[i + 1] : "";
@@ -359,6 +393,10 @@ Settings settings_of(int argc, char** argv) {
     ++i;
     if (option == "--seed") {
       settings.seed = std::stoull(value);
+    } else if (option == "--without") {
+      settings.without = static_cast<Faults::Kinds>(std::stoul(value));
+    } else if (option == "--worlds") {
+      settings.worlds = std::stoull(value);
     } else if (option == "--seconds") {
       settings.seconds = std::stod(value);
     } else if (option == "--servers" && kinds.contains(value)) {
@@ -368,10 +406,7 @@ Settings settings_of(int argc, char** argv) {
       text << std::ifstream(value + "/script.lua").rdbuf();
       settings.script = text.str();
     } else {
-      std::fprintf(
-          stderr,
-          "usage: sim [--seed S] [--seconds T] [--servers one|quorum3|quorum5] [--scripts DIR] [--first] [--twice] "
-          "[--trace]\n");
+      std::fprintf(stderr, "%s", kUsage);
       std::exit(2);
     }
   }
