@@ -155,8 +155,6 @@ void Scheduler::run_until(Time when) {
   wait(self);
 }
 
-bool Scheduler::is_over() const { return threads_.size() == 1; }
-
 // Passes the turn on, and waits for it.
 void Scheduler::wait(Thread& self) {
   Thread& chosen = next();

@@ -73,8 +73,6 @@ class Scheduler {
   void start(Process& process, std::function<void()> body);
   // For the first thread: lets the others go on until that time.
   void run_until(Time when);
-  // Whether nothing but the first thread lives.
-  bool is_over() const;
 
   // An event of the history, which the digest covers. `what` is only asked for with a trace.
   void note(std::string_view kind, std::int64_t one, std::int64_t other = 0);
@@ -82,7 +80,6 @@ class Scheduler {
   void say(const Text& text) {
     if (trace_) print(text());
   }
-  bool traces() const { return trace_; }
   std::string digest() const;
   std::uint64_t steps() const { return steps_; }
 
