@@ -64,7 +64,7 @@ needs_own_build() {
 @test "access beyond the end of a vector, or to an empty optional, ends the program" {
   needs_own_build
   local compile
-  compile=$(sed -n 's/^ *"command": "\(.*\) -o [^ ]* -c [^ ]*log\.cc",*$/\1/p' "$BUILD/compile_commands.json")
+  compile=$(sed -n 's/^ *"command": "\(.*\) -o [^ ]* -c [^ ]*base.log\.cc",*$/\1/p' "$BUILD/compile_commands.json")
   [[ $compile == *-D_GLIBCXX_ASSERTIONS* ]]
   printf '%s\n' '#include <optional>' '#include <vector>' 'int main(int argc, char**) {' '  std::vector<int> three(3);' \
     '  std::optional<int> none;' '  return argc == 1 ? three[2] : argc == 2 ? three[argc + 1] : *none;' '}' >probe.cc
