@@ -15,6 +15,7 @@
 #include <cerrno>
 #include <cstdint>
 #include <cstdlib>
+#include <utility>
 
 #include "base/text.h"
 #include "base/wait.h"
@@ -319,7 +320,7 @@ std::optional<CertificateLife> Tls::certificate_lasts() const {
   look_at(SSL_get0_peer_certificate(ssl_.get()), false);
   // The server's own is the first. Without verification (--tls-insecure), there is no chain.
   const STACK_OF(X509)* const chain = SSL_get0_verified_chain(ssl_.get());
-  for (int i = 1; i < static_cast<int>(sk_X509_num(chain)); ++i) look_at(sk_X509_value(chain, i), true);
+  for (int i = 1; std::cmp_less(i, sk_X509_num(chain)); ++i) look_at(sk_X509_value(chain, i), true);
   return shortest;
 }
 

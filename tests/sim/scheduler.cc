@@ -246,7 +246,8 @@ bool Scheduler::can_go_on(Thread& thread, const pollfd* found) const {
   for (nfds_t i = 0; i < thread.count; ++i) {
     const int fd = thread.fds[i].fd;
     const bool timer = fd >= 0 && timers_.contains(fd);
-    thread.fds[i].revents = timer ? (timers_.at(fd) <= now_ ? POLLIN : 0) : found[i].revents;
+    constexpr short kDue = POLLIN, kNothing = 0;
+    thread.fds[i].revents = timer ? (timers_.at(fd) <= now_ ? kDue : kNothing) : found[i].revents;
     can = can || thread.fds[i].revents != 0;
   }
   return can;
