@@ -11,9 +11,9 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+// The digest is SHA-1. With a wrong one, each call would take two exchanges, which tests/docs/bench.bats would notice.
 struct script {
-  const char*
-      digest;  // SHA-1. With a wrong one, each call would take two exchanges; tests/docs/bench.bats would notice.
+  const char* digest;
   const char* text;
 };
 

@@ -35,9 +35,8 @@ std::uint64_t Random::next() {
 }
 
 Time Random::spread(Time least, Time most) {
-  const double share = static_cast<double>(next() >> 11) * 0x1p-53;
   const double from = std::log(static_cast<double>(least)), to = std::log(static_cast<double>(most));
-  return std::clamp(static_cast<Time>(std::exp(from + share * (to - from))), least, most);
+  return std::clamp(static_cast<Time>(std::exp(from + share() * (to - from))), least, most);
 }
 
 Scheduler::Scheduler(std::uint64_t seed, bool trace) : random(seed), trace_(trace) {

@@ -32,9 +32,11 @@ class Random {
   Time between(Time least, Time most) { return least + below(most - least + 1); }
   // The same, but each order of magnitude is as likely as the others.
   Time spread(Time least, Time most);
-  bool chance(double probability) { return static_cast<double>(next() >> 11) * 0x1p-53 < probability; }
+  bool chance(double probability) { return share() < probability; }
 
  private:
+  // From 0 to 1, without 1.
+  double share() { return static_cast<double>(next() >> 11) * 0x1p-53; }
   std::uint64_t state_;
 };
 

@@ -114,14 +114,13 @@ void Server::restart(Keeps keeps) {
   database_.run = database_.life = ++lives_;
   saved_ = database_;
   clients_.clear();
-  unread_.clear();
   known_.clear();
 }
 
 void Server::receive(int client, const std::string& bytes) {
   const auto found = clients_.find(client);
   if (found == clients_.end()) return;
-  std::string& unread = unread_[client];
+  std::string& unread = found->second.unread;
   unread += bytes;
   for (auto words = take_command(unread); !words.empty(); words = take_command(unread)) {
     std::string reply = execute(found->second, words);

@@ -2,7 +2,6 @@
 // A server: the small Redis of tests/model/scripts, behind the protocol. It knows nothing of time and networks.
 #pragma once
 
-#include <deque>
 #include <functional>
 #include <set>
 #include <string>
@@ -41,7 +40,7 @@ class Server final : model::Listeners {
  public:
   // A client's connection, as the server sees it.
   struct Client {
-    int number = 0;
+    std::string unread;  // a command that has not come as a whole
     std::set<std::string> channels;
   };
   // Sends bytes to a client.
@@ -49,12 +48,12 @@ class Server final : model::Listeners {
 
   Server(int index, Scripts& scripts, Send send);
 
-  void add(int client) { clients_[client].number = client; }
+  void add(int client) { clients_[client]; }
   void remove(int client) { clients_.erase(client); }
   // Executes what has come, which may be several commands or a part of one.
   void receive(int client, const std::string& bytes);
 
-  // Starts again, `lost`: with what it knew at some earlier moment, from 0 (all) to 1 (nothing).
+  // Starts again, with all of its data, those that it has saved, or none.
   enum class Keeps { all, some, nothing };
   void restart(Keeps keeps);
   void forget_scripts() { known_.clear(); }
@@ -79,7 +78,6 @@ class Server final : model::Listeners {
   Send send_;
   model::Database database_, saved_;
   std::map<int, Client> clients_;
-  std::map<int, std::string> unread_;
   std::map<std::string, int> known_;  // scripts, by their SHA1
   int lives_ = 0;
 };
