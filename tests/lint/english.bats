@@ -37,7 +37,7 @@ idioms() { grep -nHiE -d skip -f <(sed 's/ *=>.*//; /^#/d; /^$/d' "$IDIOMS") -- 
 }
 
 @test "every link in a document leads to a file, and to a heading in it; the README is short enough to be read to its end" {
-  (($(wc -w <README.md) <= 1800))
+  (($(wc -w <README.md) <= 1500))
   python3 - README.md CONTRIBUTING.md SECURITY.md CHANGELOG.md docs/*.md tests/*/README.md <<'PYTHON'
 import os, re, sys
 
