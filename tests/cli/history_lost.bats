@@ -11,12 +11,12 @@ setup() {
 }
 teardown() { redis_stop srv; }
 
-# dies NAME [OPTION...]: a job with --history and a lease of $lease (default 1 s), which is killed at one instant.
+# dies NAME [OPTION...]: a job with --history, which is killed at one instant.
 dies() {
   local name=$1
   shift
   rm -f ready
-  job_start --history --reason 'release 1.4' --lease "${lease:-1s}" "$@" "$name" -- sh -c 'echo >ready; exec sleep 600'
+  job_start --history --reason 'release 1.4' --lease 4s "$@" "$name" -- sh -c 'echo >ready; exec sleep 600'
   wait_until test -e ready
   job_parts
   kill_guards
@@ -81,10 +81,10 @@ keys_left() { redis srv --raw keys 'rlock:hold:*' | grep -E ':(due|entry)$' || t
   dies a
   rlock run -q --wait 10m a -- true
   [[ $(entries a) == 1 && $(losses a) == 1 ]]
-  "$RLOCK" run --history --lease 1s -s b -- sleep 600 3>&- &
+  "$RLOCK" run --history --lease 4s -s b -- sleep 600 3>&- &
   waiter=$!
   wait_until rlock status --is-held b
-  wait_until past 2500
+  wait_until past 5500
   FIELDS=result run -0 holds b
   [[ -z $output ]]
   rlock run -s b -- true
@@ -96,7 +96,7 @@ keys_left() { redis srv --raw keys 'rlock:hold:*' | grep -E ':(due|entry)$' || t
 }
 
 @test "a job that sleeps past its lease and then writes its own entry is one hold, and one loss" {
-  job_start --history --lease 1s a -- sleep 600
+  job_start --history --lease 4s a -- sleep 600
   job_parts
   kill -STOP "$frontend" "$monitor"
   wait_until over a
@@ -180,7 +180,7 @@ keys_left() { redis srv --raw keys 'rlock:hold:*' | grep -E ':(due|entry)$' || t
   (($(tail -n 1 due) > $(server_ms) + 60000))
   [[ $(entries a) == 1 && -z $(keys_left) ]]
   due() { [[ $(redis srv exists 'rlock:hold:{b}:due') == 1 ]]; }
-  job_start --history --lease 1s b -- sleep 600
+  job_start --history --lease 4s b -- sleep 600
   wait_until due
   redis srv del 'rlock:hold:{b}:due'
   wait_until due
@@ -190,7 +190,7 @@ keys_left() { redis srv --raw keys 'rlock:hold:*' | grep -E ':(due|entry)$' || t
 
 @test "in a quorum, a hold counts as dead if a majority of the servers says so" {
   quorum_start 3
-  lease=2s dies q
+  dies q
   seen() { FIELDS='name outcome result' holds | grep -qx 'q gone expired'; }
   wait_until seen
   # One that a minority has lost may have continued.

@@ -132,9 +132,9 @@ PROGRAM
 
 @test "a hook whose time is up uses no processor time" {
   job_start --hook-timeout 100ms -k 6s --lease 60s --on-acquire 'trap "" TERM; touch hangs; while :; do sleep 0.1; done' job -- true
-  wait_until test -e hangs
   wait_until monitor_of "$frontend"
   monitor=$(monitor_of "$frontend")
+  wait_until test -e hangs
   local used=0 ticks
   until gone "$monitor"; do
     ticks=$(sed 's/.*) //' "/proc/$monitor/stat" 2>/dev/null | cut -d' ' -f12,13 | tr ' ' +) || break
