@@ -30,7 +30,7 @@
 #                                  gives it back, and repeats this until all jobs are done; each time after at most 5
 #                                  more. Every second release is open: two, or four if Redisson has missed one
 #
-# Redisson: a Java process that reads commands from a FIFO and appends its replies to a file (README.md).
+# Redisson: a Java process that reads commands from a FIFO and appends its replies to a file (Driver.java).
 #
 #   redisson_start ADDRESS [MS]    builds the driver if needed and starts it, once per test file. With $JVM set to 2
 #                                  a second one, which `redisson` and the others use if $JVM says so

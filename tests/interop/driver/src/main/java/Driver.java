@@ -28,8 +28,37 @@ import org.redisson.client.codec.StringCodec;
 import org.redisson.config.Config;
 
 /**
- * Lets a shell script use Redisson's locks: commands come in on standard input, one a line, and the replies go
- * out on standard output, one JSON object a line. ../README.md describes both.
+ * Lets a shell script use Redisson's locks:
+ *
+ *   java -cp 'target/classes:target/lib/*' Driver ADDRESS [MS]
+ *
+ * ADDRESS is redis://HOST:PORT, redis+cluster://HOST:PORT,... or redis+sentinel://HOST:PORT,.../MASTER, or several of
+ * these in one argument, separated by blanks, for a RedissonRedLock. A lock that its owner does not renew lasts for
+ * MS; the default is 30 s. The driver prints {"event":"ready","version":...}, and then reads commands from standard
+ * input, one a line, with words separated by one blank:
+ *
+ *   THREAD COMMAND NAME [ARG ...]
+ *
+ * A label THREAD stands for one Java thread, the owner of its locks, which runs its commands in order. The commands are
+ *
+ *   lock, lock-lease NAME MS, trylock NAME WAITMS LEASEMS (LEASEMS -1: renewed), unlock, force-unlock, is-locked, ttl,
+ *   holds (of this thread)
+ *   sections NAME COUNT FILE       adds 1 to the number in FILE under the lock, COUNT times
+ *   compete NAME MS LOG END        takes the lock for MS over and over until a file END exists, and writes into LOG how
+ *                                  long it waited each time, in ms
+ *   all of these with a prefix     fair-, spin-, nonreentrant- or nonreentrant-fair-; read- or write-, for a read-write
+ *                                  lock; multi- or multi-write-, where NAME is several names separated by commas; red-,
+ *                                  on all addresses; group-, where NAME is GROUP,VALUE,...; mapped- or mapped-fair-, of
+ *                                  a client whose name mapper puts app: before each name
+ *   fenced-lock, token, mapped-fenced-lock
+ *   permit-lock, which returns the permit's id, permit-lock-lease NAME MS, permit-trylock NAME WAITMS LEASEMS,
+ *   permit-unlock NAME [ID] (without ID, this thread's last one), try-release-permit NAME ID, try-set-permits NAME N,
+ *   set-permits NAME N, available-permits (free ones), all-permits
+ *   set-semaphore NAME N, try-semaphore, set-latch NAME N, count-down, which are not locks
+ *
+ * The driver answers each with one JSON object on a line: thread, command, name, owner (the thread's field in the
+ * lock), ok, value (Redisson's result), or error and message (its exception), and waited_ms. "quit" or the end of the
+ * input ends the driver, which does not release anything. To add a command, add a verb to the table below.
  */
 public final class Driver {
 
