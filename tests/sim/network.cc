@@ -1,12 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "network.h"
 
-#include <sys/socket.h>
-
-#include <array>
 #include <cerrno>
-
-#include "real.h"
 
 namespace rlock::sim {
 
@@ -17,42 +12,27 @@ Network::Link* Network::find(int number) {
   return found == links_.end() ? nullptr : &found->second;
 }
 
-int Network::connect(Process& from, int port, Time& when) {
+int Network::connect(Process& from, int port, int fd) {
   const auto index = static_cast<std::size_t>(port - kFirstPort);
-  if (servers_[index].down && !faults_.happens(Kind::silence, links_made_ + 1)) return -ECONNREFUSED;
-  int ends[2];
-  if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, ends) != 0) return -errno;
+  if (servers_[index].down && !faults_.happens(Kind::silence, links_made_ + 1)) return ECONNREFUSED;
   Link& link = links_[++links_made_];
-  link = {.number = links_made_, .process = &from, .server = index, .fd = ends[1]};
+  link = {.number = links_made_, .process = &from, .server = index, .fd = fd};
   const Parted parted = parted_[{from.number, index}];
   link.held_in = parted.in;
   link.held_out = parted.out;
-  when = std::max(arrival(link.number, link.last_in, parted.in), parted.out);
+  Descriptor& socket = *world->descriptors.find(fd);
+  socket.link = link.number;
+  socket.due = std::max(arrival(link.number, link.last_in, parted.in), parted.out);
   if (servers_[index].down) {
     link.silent = true;
-    when = kNever;
+    socket.due = kNever;
   } else {
     servers_[index].server->add(link.number);
   }
   world->note("connect", link.number, port);
   world->say(
       [&] { return "connects to server " + std::to_string(index + 1) + ", link " + std::to_string(link.number); });
-  return ends[0];
-}
-
-void Network::watch(std::vector<pollfd>& fds) {
-  watched_.clear();
-  for (const auto& [number, link] : links_) {
-    if (link.fd < 0) continue;
-    watched_.push_back(number);
-    fds.push_back({link.fd, POLLIN, 0});
-  }
-}
-
-void Network::look(const pollfd* fds) {
-  for (std::size_t i = 0; i < watched_.size(); ++i) {
-    if (fds[i].revents) read(*find(watched_[i]));
-  }
+  return 0;
 }
 
 // When a message that is sent now arrives.
@@ -73,27 +53,26 @@ void Network::part(const Process& process, std::size_t server, bool to, bool fro
   }
 }
 
-// What a client has sent, or that it has closed its end.
-void Network::read(Link& link) {
-  static std::array<char, 1 << 17> buffer;  // more than a request has
-  const ssize_t got = recv(link.fd, buffer.data(), buffer.size(), 0);
-  if (got < 0 && errno == EAGAIN) return;
-  if (got <= 0) return close_later(link);
-  world->note("sends", link.number, got);
-  if (link.silent) return;
-  if (faults_.happens(Kind::silence, link.number)) {
-    link.silent = true;
+void Network::sends(int number, std::string_view sent) {
+  Link* link = find(number);
+  if (!link) return;
+  world->note("sends", number, static_cast<std::int64_t>(sent.size()));
+  if (link->silent) return;
+  if (faults_.happens(Kind::silence, number)) {
+    link->silent = true;
     return;
   }
-  if (faults_.happens(Kind::cut, link.number)) return drop(link.number);
-  std::string bytes(buffer.data(), static_cast<std::size_t>(got));
-  world->at(arrival(link.number, link.last_in, link.held_in),
-            [this, number = link.number, bytes = std::move(bytes)] { arrive(number, bytes); });
+  if (faults_.happens(Kind::cut, number)) return drop(number);
+  world->at(arrival(number, link->last_in, link->held_in),
+            [this, number, bytes = std::string(sent)] { arrive(number, bytes); });
+}
+
+void Network::closes(int number) {
+  if (Link* link = find(number)) close_later(*link);
 }
 
 // What the client has sent before still arrives.
 void Network::close_later(Link& link) {
-  real::close(link.fd);
   link.fd = -1;
   world->note("closes", link.number);
   if (link.silent) return;
@@ -133,16 +112,17 @@ void Network::deliver(int number, const std::string& bytes, bool and_close) {
   if (!link || link->fd < 0 || link->silent) return;
   world->note("gets", number, static_cast<std::int64_t>(bytes.size()));
   // A client that does not read for long has no room, and its connection ends.
-  const bool whole =
-      bytes.empty() || ::send(link->fd, bytes.data(), bytes.size(), MSG_NOSIGNAL) == static_cast<ssize_t>(bytes.size());
-  if (and_close || !whole) drop(number);
+  constexpr std::size_t kRoom = 200'000;
+  std::string& unread = world->descriptors.find(link->fd)->unread;
+  unread += bytes;
+  if (and_close || unread.size() > kRoom) drop(number);
 }
 
 // Both ends learn of the end at once.
 void Network::drop(int number) {
   Link* link = find(number);
   if (!link) return;
-  if (link->fd >= 0) real::close(link->fd);
+  if (link->fd >= 0) world->descriptors.find(link->fd)->ended = true;
   servers_[link->server].server->remove(number);
   links_.erase(number);
 }

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Connections between processes and servers: socket pairs, whose other ends are here. Each message takes its time, and
-// the faults of a network happen to it.
+// Connections between processes and servers. Each message takes its time, and the faults of a network happen to it.
 #pragma once
 
 #include <map>
@@ -34,16 +33,16 @@ class Network final : public Wires {
   void part(const Process& process, std::size_t server, bool to, bool from, Time until);
   bool is_up(std::size_t server) const { return !servers_[server].down; }
 
-  void watch(std::vector<pollfd>& fds) override;
-  void look(const pollfd* fds) override;
-  int connect(Process& from, int port, Time& when) override;
+  int connect(Process& from, int port, int fd) override;
+  void sends(int link, std::string_view bytes) override;
+  void closes(int link) override;
 
  private:
   struct Link {
     int number = 0;
     Process* process = nullptr;
     std::size_t server = 0;
-    int fd = -1;                     // our end; -1: the client's end is closed
+    int fd = -1;                     // the client's; -1: it has closed it
     bool silent = false;             // dead without a sign: nothing arrives any longer
     bool to_close = false;           // nothing more is sent
     Time held_in = 0, held_out = 0;  // nothing arrives before, because of a partition
@@ -56,7 +55,6 @@ class Network final : public Wires {
   };
 
   Link* find(int number);
-  void read(Link& link);
   void arrive(int number, const std::string& bytes);
   void deliver(int number, const std::string& bytes, bool and_close);
   void close_later(Link& link);
@@ -71,7 +69,6 @@ class Network final : public Wires {
   std::vector<Place> servers_;
   std::map<std::pair<int, std::size_t>, Parted> parted_;  // by the numbers of process and server
   std::map<int, Link> links_;
-  std::vector<int> watched_;  // the numbers of the links, in the order of watch()
   int links_made_ = 0;
 };
 

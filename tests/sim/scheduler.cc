@@ -1,16 +1,14 @@
 // SPDX-License-Identifier: MIT
 #include "scheduler.h"
 
-#include <fcntl.h>
-#include <unistd.h>
+#include <sys/mman.h>
 
 #include <algorithm>
 #include <cerrno>
 #include <cmath>
 #include <cstdio>
 #include <cstdlib>
-
-#include "real.h"
+#include <utility>
 
 namespace rlock::sim {
 
@@ -18,12 +16,14 @@ Scheduler* world = nullptr;
 
 namespace {
 
-thread_local void* own_thread = nullptr;
+constexpr std::size_t kStack = 1 << 19, kPage = 4096;
 
-struct Started {
-  void* thread;
-  std::function<void*()> body;
-};
+// With a page at its end that nobody may touch.
+void* new_stack() {
+  void* stack = mmap(nullptr, kStack, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (stack == MAP_FAILED || mprotect(stack, kPage, PROT_NONE) != 0) std::abort();
+  return stack;
+}
 
 }  // namespace
 
@@ -41,14 +41,21 @@ Time Random::spread(Time least, Time most) {
 
 Scheduler::Scheduler(std::uint64_t seed, bool trace) : random(seed), trace_(trace) {
   static Process director;
-  own_thread = &add(director);
+  self_ = threads_.emplace_back(std::make_unique<Thread>()).get();
+  self_->process = &director;
 }
 
-Scheduler::Thread& Scheduler::add(Process& process) {
-  auto& thread = *threads_.emplace_back(std::make_unique<Thread>());
-  thread.number = threads_made_++;
+Scheduler::Thread& Scheduler::add(Process& process, std::function<void*()> body) {
+  Thread& thread = *threads_.emplace_back(std::make_unique<Thread>());
+  thread.number = ++threads_made_;
   thread.process = &process;
-  sem_init(&thread.turn, 0, 0);
+  thread.body = std::move(body);
+  if (free_stacks_.empty()) free_stacks_.push_back(new_stack());
+  thread.stack = free_stacks_.back();
+  free_stacks_.pop_back();
+  getcontext(&thread.context);
+  thread.context.uc_stack = {.ss_sp = thread.stack, .ss_flags = 0, .ss_size = kStack};
+  makecontext(&thread.context, run, 0);
   return thread;
 }
 
@@ -78,57 +85,47 @@ std::string Scheduler::digest() const {
 }
 
 void Scheduler::print(const std::string& text) const {
-  const auto& self = *static_cast<const Thread*>(own_thread);
-  const std::string who = in_event_ ? "-" : std::to_string(self.process->number) + "." + std::to_string(self.number);
+  const std::string who =
+      in_event_ ? "-" : std::to_string(self_->process->number) + "." + std::to_string(self_->number);
   std::fprintf(stdout, "%12.6f %8s  %s\n", static_cast<double>(now_) / kSecond, who.c_str(), text.c_str());
 }
 
-Process& Scheduler::process() { return *static_cast<Thread*>(own_thread)->process; }
+Process& Scheduler::process() { return *self_->process; }
 
 void Scheduler::start(Process& process, std::function<void()> body) {
-  Thread& thread = add(process);
-  auto* started = new Started{&thread, [body = std::move(body)]() -> void* {
-                                body();
-                                return nullptr;
-                              }};
-  pthread_t id;
-  if (real::pthread_create(&id, nullptr, run, started) != 0) std::abort();
-  pthread_detach(id);
+  add(process, [body = std::move(body)]() -> void* {
+    body();
+    return nullptr;
+  });
 }
 
-int Scheduler::create_thread(pthread_t* id, const pthread_attr_t* attributes, void* (*body)(void*), void* argument) {
-  Thread& thread = add(process());
-  auto* started = new Started{&thread, [=] { return body(argument); }};
-  const int error = real::pthread_create(id, attributes, run, started);
-  if (error != 0) std::abort();
+int Scheduler::create_thread(pthread_t* id, const pthread_attr_t*, void* (*body)(void*), void* argument) {
+  Thread& thread = add(process(), [=] { return body(argument); });
   thread.joinable = true;
-  by_id_[*id] = &thread;
+  *id = static_cast<pthread_t>(thread.number);
   return 0;
 }
 
-void* Scheduler::run(void* given) {
-  std::unique_ptr<Started> started(static_cast<Started*>(given));
-  Thread& self = *static_cast<Thread*>(started->thread);
-  own_thread = &self;
-  while (sem_wait(&self.turn) != 0) {
-  }
-  void* result = started->body();
-  started.reset();
+// The whole life of a thread. Its stack is free once another one runs.
+void Scheduler::run() {
+  Thread& self = *world->self_;
+  self.result = self.body();
+  self.body = {};
   self.ended = true;
-  sem_post(&world->next().turn);
-  return result;
+  world->wait();
+  std::abort();
 }
 
 int Scheduler::join(pthread_t id, void** result) {
-  Thread& self = *static_cast<Thread*>(own_thread);
-  const auto found = by_id_.find(id);
-  self.joins = found->second;
-  self.wakes = kNever;
-  wait(self);
-  self.joins->joinable = false;
-  self.joins = nullptr;
-  by_id_.erase(found);
-  return real::pthread_join(id, result);
+  const auto found = std::ranges::find(threads_, static_cast<int>(id), &Thread::number);
+  Thread& other = **found;
+  self_->joins = &other;
+  self_->wakes = kNever;
+  wait();
+  self_->joins = nullptr;
+  if (result) *result = other.result;
+  other.joinable = false;
+  return 0;
 }
 
 // Only a thread that waits with a mutex can be in the way of another.
@@ -137,41 +134,40 @@ void Scheduler::lock(pthread_mutex_t* mutex) {
 }
 
 int Scheduler::poll(pollfd* fds, nfds_t count, int timeout) {
-  Thread& self = *static_cast<Thread*>(own_thread);
-  self.fds = fds;
-  self.count = count;
-  self.wakes = timeout < 0 ? kNever : now_ + timeout * kMillisecond;
-  for (nfds_t i = 0; i < count; ++i) fds[i].revents = 0;
-  wait(self);
-  self.fds = nullptr;
-  self.count = 0;
+  self_->fds = fds;
+  self_->count = count;
+  self_->wakes = timeout < 0 ? kNever : now_ + timeout * kMillisecond;
+  wait();
+  self_->fds = nullptr;
+  self_->count = 0;
   return static_cast<int>(std::count_if(fds, fds + count, [](const pollfd& one) { return one.revents != 0; }));
 }
 
 void Scheduler::run_until(Time when) {
-  Thread& self = *static_cast<Thread*>(own_thread);
-  self.wakes = when;
-  wait(self);
+  self_->wakes = when;
+  wait();
 }
 
-// Passes the turn on, and waits for it.
-void Scheduler::wait(Thread& self) {
+// Passes the turn on, until it comes back.
+void Scheduler::wait() {
   Thread& chosen = next();
-  if (&chosen == &self) return;
-  sem_post(&chosen.turn);
-  while (sem_wait(&self.turn) != 0) {
-  }
+  if (&chosen == self_) return;
+  Thread& before = *std::exchange(self_, &chosen);
+  swapcontext(&before.context, &chosen.context);
 }
 
 // Chooses who goes on.
 Scheduler::Thread& Scheduler::next() {
-  std::vector<Thread*> ready;
   for (;;) {
     while (happens()) {
     }
-    look(ready);
-    if (!ready.empty()) {
-      Thread& chosen = *ready[static_cast<std::size_t>(random.below(static_cast<std::int64_t>(ready.size())))];
+    forget_the_dead();
+    ready_.clear();
+    for (const auto& thread : threads_) {
+      if (can_go_on(*thread)) ready_.push_back(thread.get());
+    }
+    if (!ready_.empty()) {
+      Thread& chosen = *ready_[static_cast<std::size_t>(random.below(static_cast<std::int64_t>(ready_.size())))];
       now_ += random.between(kMicrosecond, 20 * kMicrosecond);  // what it does next takes time
       ++steps_;
       note("goes on", chosen.number);
@@ -195,68 +191,33 @@ bool Scheduler::happens() {
   return true;
 }
 
-// Descriptors that the kernel would call ready, but that are not yet: timers, and connections that are being made.
-Time Scheduler::masked_until(int fd) const {
-  for (const auto* masks : {&timers_, &connecting_}) {
-    if (masks->empty()) continue;
-    if (const auto found = masks->find(fd); found != masks->end()) return found->second;
-  }
-  return 0;
-}
-
-// Threads of a dead process wait for their turn forever, with what they have on their stacks.
+// Threads of a dead process never go on, and what is on their stacks stays as it is.
 void Scheduler::forget_the_dead() {
-  for (auto& thread : threads_) {
-    if (thread->process->dead && !thread->ended) (void)thread.release();
-  }
-  std::erase_if(threads_, [](const auto& thread) {
-    return !thread || (thread->ended && !thread->joinable && thread.get() != own_thread);
+  std::erase_if(threads_, [this](const auto& thread) {
+    const bool over = thread->ended && !thread->joinable;
+    if ((!over && !thread->process->dead) || thread.get() == self_) return false;
+    free_stacks_.push_back(thread->stack);
+    return true;
   });
 }
 
-// One real poll(2) for all threads and wires.
-void Scheduler::look(std::vector<Thread*>& ready) {
-  forget_the_dead();
-  watched_.clear();
-  for (const auto& thread : threads_) {
-    for (nfds_t i = 0; i < thread->count; ++i) {
-      pollfd one = thread->fds[i];
-      if (one.fd >= 0 && masked_until(one.fd) > now_) one.fd = -1;
-      watched_.push_back({one.fd, one.events, 0});
-    }
-  }
-  const std::size_t ours = watched_.size();
-  wires->watch(watched_);
-  real::poll(watched_.data(), watched_.size(), 0);
-  in_event_ = true;
-  wires->look(watched_.data() + ours);
-  in_event_ = false;
-  ready.clear();
-  const pollfd* found = watched_.data();
-  for (const auto& thread : threads_) {
-    if (can_go_on(*thread, found)) ready.push_back(thread.get());
-    found += thread->count;
-  }
-}
-
-bool Scheduler::can_go_on(Thread& thread, const pollfd* found) const {
-  if (thread.ended || thread.process->stopped_until > now_) return false;
+bool Scheduler::can_go_on(Thread& thread) {
+  if (thread.ended || thread.process->dead || thread.process->stopped_until > now_) return false;
   bool can = thread.joins ? thread.joins->ended : thread.wakes <= now_;
   for (nfds_t i = 0; i < thread.count; ++i) {
-    const int fd = thread.fds[i].fd;
-    const bool timer = fd >= 0 && timers_.contains(fd);
-    constexpr short kDue = POLLIN, kNothing = 0;
-    thread.fds[i].revents = timer ? (timers_.at(fd) <= now_ ? kDue : kNothing) : found[i].revents;
-    can = can || thread.fds[i].revents != 0;
+    pollfd& one = thread.fds[i];
+    const Descriptor* descriptor = descriptors.find(one.fd);
+    one.revents = descriptor ? descriptor->ready(one.events, now_) : short{};
+    can = can || one.revents != 0;
   }
   return can;
 }
 
 // When something is due, if no message comes.
-Time Scheduler::next_time() const {
+Time Scheduler::next_time() {
   Time then = events_.empty() ? kNever : events_.front().when;
   for (const auto& thread : threads_) {
-    if (thread->ended) continue;
+    if (thread->ended || thread->process->dead) continue;
     // It may find anything when it goes on.
     if (thread->process->stopped_until > now_) {
       then = std::min(then, thread->process->stopped_until);
@@ -264,8 +225,8 @@ Time Scheduler::next_time() const {
     }
     then = std::min(then, thread->wakes);
     for (nfds_t i = 0; i < thread->count; ++i) {
-      const Time masked = thread->fds[i].fd >= 0 ? masked_until(thread->fds[i].fd) : 0;
-      if (masked > now_) then = std::min(then, masked);
+      const Descriptor* descriptor = descriptors.find(thread->fds[i].fd);
+      if (descriptor && descriptor->due > now_) then = std::min(then, descriptor->due);
     }
   }
   return then;
@@ -278,33 +239,18 @@ void Scheduler::stuck() const {
 }
 
 int Scheduler::connect(int fd, int port) {
-  const auto pending = connecting_.find(fd);
-  if (pending != connecting_.end()) {
-    if (pending->second > now_) return EALREADY;
-    connecting_.erase(pending);
-    return 0;
+  const Descriptor& socket = *descriptors.find(fd);
+  if (socket.link == 0) {
+    if (const int error = wires->connect(process(), port, fd)) return error;
+    return EINPROGRESS;
   }
-  Time when = now_;
-  const int end = wires->connect(process(), port, when);
-  if (end < 0) return -end;
-  // The socket keeps its number.
-  dup3(end, fd, O_CLOEXEC);
-  real::close(end);
-  if (when <= now_) return 0;
-  connecting_[fd] = when;
-  return EINPROGRESS;
+  return socket.due > now_ ? EALREADY : 0;
 }
 
-bool Scheduler::set_timer(int fd, Time when) {
-  const auto found = timers_.find(fd);
-  if (found == timers_.end()) return false;
-  found->second = when;
-  return true;
-}
-
-void Scheduler::closed(int fd) {
-  timers_.erase(fd);
-  connecting_.erase(fd);
+void Scheduler::close(int fd) {
+  const int link = descriptors.find(fd)->link;
+  descriptors.close(fd);
+  if (link) wires->closes(link);
 }
 
 }  // namespace rlock::sim

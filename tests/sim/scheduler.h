@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Virtual time, and real threads of which one runs at a time.
+// Virtual time, and threads of which one runs at a time. To the kernel all are one: each has a stack of its own, and
+// makecontext(3) goes from one to the other.
 //
 // A thread runs until it waits (libc.cc). Then what is due happens, and of the threads that can go on, one is chosen by
 // the seed. If none can, the time jumps to the next event. So the same seed gives the same history.
@@ -7,21 +8,18 @@
 
 #include <poll.h>
 #include <pthread.h>
-#include <semaphore.h>
+#include <ucontext.h>
 
 #include <cstdint>
 #include <functional>
-#include <map>
 #include <memory>
 #include <string>
 #include <string_view>
 #include <vector>
 
-namespace rlock::sim {
+#include "descriptors.h"
 
-// Nanoseconds since the start of the world.
-using Time = std::int64_t;
-inline constexpr Time kNever = INT64_MAX, kMicrosecond = 1000, kMillisecond = 1'000'000, kSecond = 1'000'000'000;
+namespace rlock::sim {
 
 // SplitMix64.
 class Random {
@@ -51,13 +49,12 @@ struct Process {
 class Wires {
  public:
   virtual ~Wires() = default;
-  // Adds the descriptors that it waits for.
-  virtual void watch(std::vector<pollfd>& fds) = 0;
-  // They are in the same order, with what poll(2) says.
-  virtual void look(const pollfd* fds) = 0;
-  // For connect(2) of a process to that port: returns a descriptor for it, or the errno, negative. `when`: a connection
-  // is there from then on; kNever: never.
-  virtual int connect(Process& from, int port, Time& when) = 0;
+  // For connect(2) of that socket of a process to that port: returns the errno, or 0 if a connection is there at
+  // Descriptor::due, or never.
+  virtual int connect(Process& from, int port, int fd) = 0;
+  // What a client sends, and that it closes its socket.
+  virtual void sends(int link, std::string_view bytes) = 0;
+  virtual void closes(int link) = 0;
 };
 
 class Scheduler {
@@ -67,6 +64,7 @@ class Scheduler {
 
   Random random;
   Wires* wires = nullptr;
+  Descriptors descriptors;
 
   Time now() const { return now_; }
   void at(Time when, std::function<void()> what);
@@ -92,9 +90,7 @@ class Scheduler {
   int join(pthread_t id, void** result);
   void lock(pthread_mutex_t* mutex);
   int connect(int fd, int port);
-  void add_timer(int fd) { timers_[fd] = kNever; }
-  bool set_timer(int fd, Time when);
-  void closed(int fd);
+  void close(int fd);
 
  private:
   struct Thread {
@@ -105,7 +101,10 @@ class Scheduler {
     Time wakes = 0;           // at the latest
     Thread* joins = nullptr;  // it waits for the end of that one
     bool joinable = false, ended = false;
-    sem_t turn{};
+    std::function<void*()> body{};
+    void* result = nullptr;
+    void* stack = nullptr;  // null: that of the first thread
+    ucontext_t context{};
   };
   struct Event {
     Time when;
@@ -114,16 +113,14 @@ class Scheduler {
   };
   static bool later(const Event& one, const Event& other);
 
-  Thread& add(Process& process);
-  static void* run(void* started);
-  void wait(Thread& thread);
+  Thread& add(Process& process, std::function<void*()> body);
+  static void run();
+  void wait();
   Thread& next();
   bool happens();
   void forget_the_dead();
-  void look(std::vector<Thread*>& ready);
-  bool can_go_on(Thread& thread, const pollfd* found) const;
-  Time masked_until(int fd) const;
-  Time next_time() const;
+  bool can_go_on(Thread& thread);
+  Time next_time();
   [[noreturn]] void stuck() const;
   void print(const std::string& text) const;
 
@@ -132,10 +129,10 @@ class Scheduler {
   std::uint64_t digest_[2] = {0xcbf29ce484222325, 0x84222325cbf29ce4}, steps_ = 0, events_made_ = 0;
   std::vector<Event> events_;  // a heap
   std::vector<std::unique_ptr<Thread>> threads_;
-  std::map<pthread_t, Thread*> by_id_;
+  Thread* self_ = nullptr;  // the one that runs
+  std::vector<Thread*> ready_;
+  std::vector<void*> free_stacks_;
   int threads_made_ = 0;
-  std::map<int, Time> timers_, connecting_;  // descriptors that are not ready before
-  std::vector<pollfd> watched_;
 };
 
 // The world that runs; null before and after it.
