@@ -172,7 +172,7 @@ Result<void> expect_none(const std::vector<Mistake>& mistakes) {
 // Named resources are slots.
 Result<void> complete_slots(LockingOptions& options) {
   lock::Mode& mode = options.mode;
-  const int named = static_cast<int>(mode.resources.size());
+  const int named = static_cast<int>(lock::names_in(mode.resources));
   if (named > 0 && mode.slots != 0) return contradiction("--from", "--slots");
   if (named > 0) mode.slots = named;
   const bool several = named > 0 || mode.taken > 1;

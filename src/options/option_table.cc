@@ -124,7 +124,7 @@ constexpr auto kKind = part<LockingOptions, Group::kind>({
      into<number<1, lock::kMostTaken, "a number of slots, from 1 to 64">, &LockingOptions::mode, &lock::Mode::taken>,
      "take K of the slots, all at once", 0, 1},
     {"--from", "LIST", into<resource_names, &LockingOptions::mode, &lock::Mode::resources>,
-     "hold one of the resources in LIST: gpu0,gpu1; K of them with --take; their names are in RLOCK_RESOURCE", kOften},
+     "hold one of the resources in LIST: gpu0,gpu1 or gpu[0-7]; K of them with --take; their names are in RLOCK_RESOURCE", kOften},
     {"--resize", "", into<flag, &LockingOptions::mode, &lock::Mode::resize>,
      "if the semaphore has another number of slots, change it to N", kRare},
     {"--java-semaphore", "", into<flag, &LockingOptions::mode, &lock::Mode::java>,

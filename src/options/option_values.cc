@@ -20,6 +20,7 @@ std::string as_duration(std::string text) {
 }
 
 constexpr std::size_t kLongestName = 64, kLongestList = 1024;
+constexpr long long kMostNames = 10'000;  // the script looks at no more (lua/06_semaphore.lua)
 constexpr std::string_view kBlanks = " \t\r\n";
 
 std::string trimmed(std::string_view text) {
@@ -32,7 +33,7 @@ struct Range {
   long long first, last;
 };
 
-// Of 0-3, gpu0-3, gpu0-gpu3, gpu0..3 or gpu0..gpu3.a; none in other names.
+// What looks like one, but is not written as one (lock::NameRange): 0-3, gpu0-3, gpu0-gpu3, gpu0..3 or gpu0..gpu3.a.
 std::optional<Range> range_in(std::string_view name) {
   constexpr std::string_view kDigits = "0123456789";
   for (const std::string_view between : {"..", "-"}) {
@@ -168,22 +169,30 @@ Result<lock::OwnerId> owner(const std::string& text) { return lock::OwnerId::par
 
 Result<std::vector<std::string>> resource_names(const std::string& text) {
   if (text.size() > kLongestList) {
-    return bad("the list has " + std::to_string(text.size()) + " bytes, more than 1024; give shorter names, or use " +
-               "--slots, with which the command gets the number of its slot");
+    return bad("the list has " + std::to_string(text.size()) +
+               " bytes, more than 1024; give a range such as gpu[0-7], "
+               "or use --slots, with which the command gets the number of its slot");
   }
-  const std::vector<std::string> names = names_of_list(text);
-  const std::string instead = "; name each resource, with commas in between";
-  std::set<std::string_view> known;
-  for (const std::string& name : names) {
-    if (name.find_first_of("[]{}\"* \t") != name.npos)
+  const std::vector<std::string> list = names_of_list(text);
+  const std::string instead =
+      "; name each resource, with commas in between, or write a range as 8700..8799 or gpu[0-7]";
+  for (const std::string& item : list) {
+    const auto range = lock::NameRange::in(item);
+    if ((range ? range->before + range->after : item).find_first_of("[]{}\"* \t") != item.npos)
       return bad(in_quotes(text) + " is not a list of names" + instead);
-    if (name.empty() || name.size() > kLongestName || has_control(name)) {
-      return bad(in_quotes(name) + " is not the name of a resource: use up to 64 bytes without blanks");
+    if (item.empty() || item.size() > kLongestName || has_control(item)) {
+      return bad(in_quotes(item) + " is not the name of a resource: use up to 64 bytes without blanks");
     }
-    if (is_range(name, names)) return bad(in_quotes(name) + " would be one resource, not a range" + instead);
+    if (!range && is_range(item, list)) return bad(in_quotes(item) + " would be one resource, not a range" + instead);
+  }
+  const long long count = lock::names_in(list);
+  if (count > kMostNames) return bad("the list has more than " + std::to_string(kMostNames) + " names");
+  std::set<std::string> known;
+  for (long long i = 0; i < count; ++i) {
+    const std::string name = lock::name_in(list, i);
     if (!known.insert(name).second) return bad(in_quotes(name) + " is there twice");
   }
-  return names;
+  return list;
 }
 
 Result<void> fill_url(CommonOptions& options, const Setting& said) {

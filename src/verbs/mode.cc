@@ -6,6 +6,8 @@
 namespace rlock::lock {
 namespace {
 
+constexpr long long kHighest = 1'000'000;  // a number of a slot, or of slots, is less
+
 // A permit's id is 32 hexadecimal digits, the start of rlock's owner id (lua/06_semaphore.lua); "" for others.
 std::string permit_of(const std::string& owner) {
   std::string digits;
@@ -73,16 +75,52 @@ std::string Lock::description_key(const std::string& owner) const {
   return name.hold_key_prefix() + (layout == Layout::semaphore ? permit_of(owner) : owner);
 }
 
-Slots Slots::read(std::string_view numbers, const std::vector<std::string>& names) {
-  constexpr long long kHighest = 1'000'000;
+std::optional<NameRange> NameRange::in(std::string_view item) {
+  const std::size_t open = item.find('['), close = item.find(']');
+  const bool bracketed = open < close && close != item.npos;
+  const std::string_view numbers = bracketed ? item.substr(open + 1, close - open - 1) : item;
+  const std::string_view between = bracketed ? "-" : "..";
+  const std::size_t at = std::min(numbers.find(between), numbers.size());
+  const std::string_view left = numbers.substr(0, at),
+                         right = numbers.substr(std::min(at + between.size(), numbers.size()));
+  const auto first = whole_number(left), last = whole_number(right);
+  if (!first || !last || *first < 0 || *last < *first || *last - *first >= kHighest) return {};
+  NameRange range{.first = *first, .count = *last - *first + 1, .digits = left.starts_with('0') ? left.size() : 1};
+  if (bracketed) range.before = item.substr(0, open), range.after = item.substr(close + 1);
+  return range;
+}
+
+std::string NameRange::name(long long index) const {
+  const std::string number = std::to_string(first + index);
+  return before + std::string(digits - std::min(digits, number.size()), '0') + number + after;
+}
+
+long long names_in(const std::vector<std::string>& list) {
+  long long count = 0;
+  for (const std::string& item : list) {
+    const auto range = NameRange::in(item);
+    count += range ? range->count : 1;
+  }
+  return count;
+}
+
+std::string name_in(const std::vector<std::string>& list, long long index) {
+  for (const std::string& item : list) {
+    const auto range = NameRange::in(item);
+    const long long count = range ? range->count : 1;
+    if (index < count) return range ? range->name(index) : item;
+    index -= count;
+  }
+  return "";
+}
+
+Slots Slots::read(std::string_view numbers, const std::vector<std::string>& list) {
   Slots slots;
   for (const std::string& word : split(numbers, ' ')) {
     const auto number = whole_number(word);
-    if (!number || *number < 0 || *number > kHighest || slots.numbers.size() == kMostTaken) return {};
+    if (!number || *number < 0 || *number >= kHighest || slots.numbers.size() == kMostTaken) return {};
     slots.numbers.push_back(static_cast<int>(*number));
-    if (static_cast<std::size_t>(*number) < names.size()) {
-      slots.resources.push_back(names[static_cast<std::size_t>(*number)]);
-    }
+    if (std::string name = name_in(list, *number); !name.empty()) slots.resources.push_back(std::move(name));
   }
   if (slots.resources.size() < slots.numbers.size()) slots.resources.clear();
   return slots;

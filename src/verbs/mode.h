@@ -38,13 +38,28 @@ struct Mode {
   enum class Kind { plain, read, write, slots, set } kind = Kind::plain;
   int slots = 0;  // how many the semaphore has
   int taken = 1;  // how many of them the owner takes
-  // Their names, of all `slots` in the order of their numbers; empty: they have none.
+  // Their names, and ranges of names, of all `slots` in the order of their numbers; empty: they have none.
   std::vector<std::string> resources{};
   bool resize = false;  // change their number to `slots`
   bool java = false;    // a Java program creates the semaphore, so the key may also look like a counter
 
   Layout layout() const;
 };
+
+// Several names of slots in a list, by a number: 8700..8799, gpu[0-7], or node[01-12] with zeros in front.
+struct NameRange {
+  std::string before, after;  // the number
+  long long first = 0, count = 0;
+  std::size_t digits = 0;  // at least
+
+  // None: it is one name, or far too many.
+  static std::optional<NameRange> in(std::string_view item);
+  std::string name(long long index) const;
+};
+
+// How many names a list has, and one of them by its index, from 0; "" behind the last one.
+long long names_in(const std::vector<std::string>& list);
+std::string name_in(const std::vector<std::string>& list, long long index);
 
 // A name is of one kind at a time.
 struct Lock {
@@ -63,9 +78,8 @@ struct Slots {
   std::vector<int> numbers;            // from 0; none: unknown, or it has none
   std::vector<std::string> resources;  // their names, in the same order, if all of them have one
 
-  // Reads the numbers, with blanks in between; any other text is no number. `names` are those of all slots, in the
-  // order of their numbers.
-  static Slots read(std::string_view numbers, const std::vector<std::string>& names);
+  // Reads the numbers, with blanks in between; any other text is no number. `list`: as Mode::resources.
+  static Slots read(std::string_view numbers, const std::vector<std::string>& list);
 
   // "0 2", "gpu0 gpu2"; "" if there are none.
   std::string number_text() const;
