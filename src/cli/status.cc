@@ -407,6 +407,14 @@ Result<int> print_holds(lock::Servers& servers, const HistoryOptions& options, l
   return print(fitted(remark, screen), kDone);
 }
 
+// --report
+Result<int> print_report(lock::Servers& servers, const HistoryOptions& options, const lock::HistoryQuery& query) {
+  const auto reports = lock::report_on(RLOCK_TRY(lock::read_history(servers, query, options.timeout)));
+  if (options.output == HistoryOptions::Output::json) return print(report_json(reports), kDone);
+  const Screen screen = Screen::of_output();
+  return print(reports.empty() ? fitted(kNoHolds, screen) : report_text(reports, screen), kDone);
+}
+
 using Output = StatusOptions::Output;
 
 bool for_people(const StatusOptions& options) { return options.output == Output::people; }
@@ -481,6 +489,7 @@ Result<int> execute(HistoryOptions& options) {
       .names = options.names, .limit = static_cast<std::size_t>(*options.limit), .failed = options.failed};
   if (options.since) (options.since->before_now ? query.within : query.since) = options.since->time;
   lock::Servers servers = RLOCK_TRY(client_for(options));
+  if (options.report) return print_report(servers, options, query);
   switch (options.output) {
     case HistoryOptions::Output::json: {
       HoldsAsJson holds(print_some);

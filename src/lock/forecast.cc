@@ -7,11 +7,6 @@ namespace {
 constexpr std::size_t kFewest = 5;
 constexpr long long kMostAhead = 1'000'000;  // products stay far below the largest number
 
-// The span that `percent` of them do not exceed. REQUIRES: sorted, and not empty.
-milliseconds quantile(std::span<const milliseconds> sorted, std::size_t percent) {
-  return sorted[(sorted.size() * percent + 99) / 100 - 1];
-}
-
 // How much longer the present hold will last; none: longer than all of them.
 std::optional<milliseconds> rest_of(const HolderView& holder, std::span<const milliseconds> sorted) {
   if (holder.who.ended) return holder.expires_in;
@@ -22,6 +17,10 @@ std::optional<milliseconds> rest_of(const HolderView& holder, std::span<const mi
 }
 
 }  // namespace
+
+milliseconds quantile(std::span<const milliseconds> sorted, std::size_t percent) {
+  return sorted[(sorted.size() * percent + 99) / 100 - 1];
+}
 
 std::optional<Forecast> forecast(const HolderView& holder, const std::optional<long long>& ahead, long long slots,
                                  int taken) {

@@ -6,6 +6,9 @@
 
 namespace rlock::lock {
 
+// The span that `percent` of them do not exceed. REQUIRES: sorted, and not empty.
+milliseconds quantile(std::span<const milliseconds> sorted, std::size_t percent);
+
 // Judged by how long the last holds of the lock lasted.
 struct Forecast {
   std::size_t holds = 0;             // how many it is based on, at least five

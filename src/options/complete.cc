@@ -362,7 +362,8 @@ Result<void> complete_all(StatusOptions& options, const Parsed&) {
 
 Result<void> complete_all(HistoryOptions& options, const Parsed&) {
   const bool page = options.output == HistoryOptions::Output::html;
-  options.limit = options.limit.value_or(page ? 1000 : HistoryOptions::kDefaultLimit);
+  if (page && options.report) return contradiction("--report", "--html");
+  options.limit = options.limit.value_or(page ? 1000 : options.report ? 10'000 : HistoryOptions::kDefaultLimit);
   return {};
 }
 

@@ -160,7 +160,7 @@ struct HistoryOptions : NamingOptions {
   static constexpr int kDefaultLimit = 50;
   std::optional<int> limit;
   std::optional<PointInTime> since;
-  bool failed = false, local = false;
+  bool failed = false, local = false, report = false;
 };
 
 struct ForceUnlockOptions : NamingOptions {

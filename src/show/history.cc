@@ -58,6 +58,12 @@ std::string short_date(const std::string& date) {
 }
 std::string nothing(const std::string&) { return ""; }
 
+Row headings(std::initializer_list<const char*> words) {
+  Row row;
+  for (const char* word : words) row.emplace_back(word, Style::heading);
+  return row;
+}
+
 constexpr std::size_t kDate = 0, kName = 1, kHeld = 2, kWaited = 3, kResult = 4, kHolder = 5, kCommand = 7;
 // The result stays visible: names are cut first, then columns are left out.
 constexpr FitStep kSteps[] = {{kHolder, kCommand, 0, without_domain}, {kResult, kCommand, 12},
@@ -83,11 +89,8 @@ Result<void> HistoryTable::add(const PastHold& hold) {
 
 Result<void> HistoryTable::end() {
   if (widths_.empty()) {
-    Row heading;
-    for (const char* word : {"ENDED", "NAME", "HELD", "WAITED", "RESULT", "HOLDER", "PID", "COMMAND", "REASON"}) {
-      heading.emplace_back(word, Style::heading);
-    }
-    rows_.insert(rows_.begin(), std::move(heading));
+    rows_.insert(rows_.begin(),
+                 headings({"ENDED", "NAME", "HELD", "WAITED", "RESULT", "HOLDER", "PID", "COMMAND", "REASON"}));
     if (screen_.width) fitting_ = fit(rows_, kSteps, *screen_.width);
     widths_ = widths_of(rows_);
   } else {
@@ -99,6 +102,32 @@ Result<void> HistoryTable::end() {
   for (const Row& row : rows_) text += line_of(row, widths_, screen_) + "\n";
   rows_.clear();
   return print_(text);
+}
+
+std::string report_text(const std::vector<lock::Report>& reports, const Screen& screen) {
+  constexpr std::size_t kMostCauses = 5;
+  std::vector<Row> locks{headings({"NAME", "RUNS", "FAILED", "WAITED", "95 %", "HELD", "95 %", "BUSY", "QUEUE"})};
+  std::vector<Row> causes{headings({"NAME", "WAITED FOR", "HOLDS", "HOLDER", "COMMAND"})};
+  const auto middle = [](const lock::Spread& spread) { return spread.count ? rough_duration(spread.median) : "-"; };
+  const auto most = [](const lock::Spread& spread) { return spread.count ? rough_duration(spread.p95) : "-"; };
+  for (const lock::Report& one : reports) {
+    const std::string name = one.name.display();
+    locks.push_back({name,
+                     std::to_string(one.runs),
+                     {std::to_string(one.failed), one.failed == 0 ? Style::none : Style::bad},
+                     middle(one.waited),
+                     most(one.waited),
+                     middle(one.held),
+                     most(one.held),
+                     std::to_string(one.held_percent) + " %",
+                     std::to_string(one.longest_queue)});
+    for (const lock::Cause& cause : one.causes | std::views::take(kMostCauses)) {
+      causes.push_back({name, rough_duration(cause.waited_for), std::to_string(cause.holds), user_and_host(cause.who),
+                        escaped(cause.who.command, 60)});
+    }
+  }
+  const std::string text = table(std::move(locks), screen);
+  return causes.size() == 1 ? text : text + "\n" + table(std::move(causes), screen);
 }
 
 }  // namespace rlock::cli

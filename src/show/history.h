@@ -2,7 +2,7 @@
 // Past holds as a table, which escapes everything that came from a server; show/json.h has them for programs and pages.
 #pragma once
 
-#include "lock/history.h"
+#include "lock/report.h"
 #include "show/terminal.h"
 
 namespace rlock::cli {
@@ -26,5 +26,8 @@ class HistoryTable {
   std::vector<std::size_t> widths_;  // of columns; empty: nothing has been printed
   std::vector<FitStep> fitting_;     // of rows on a narrow screen
 };
+
+// A line for each lock, and below, for whom others have waited: those of each lock that they waited for longest.
+std::string report_text(const std::vector<lock::Report>& reports, const Screen& screen);
 
 }  // namespace rlock::cli

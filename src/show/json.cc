@@ -293,6 +293,33 @@ Result<void> HoldsAsJson::add(const lock::PastHold& hold) {
 
 Result<void> HoldsAsJson::end() { return print_(std::exchange(piece_, {}) + "\n]\n"); }
 
+std::string report_json(const std::vector<lock::Report>& reports) {
+  const auto spread = [](const lock::Spread& spread) -> Json {
+    if (spread.count == 0) return nullptr;
+    return {{"p50", spread.median.count()}, {"p95", spread.p95.count()}, {"total", spread.total.count()}};
+  };
+  Json all = Json::array();
+  for (const lock::Report& one : reports) {
+    Json& json = all.emplace_back(Json{{"name", one.name.text()},
+                                       {"runs", one.runs},
+                                       {"failed", one.failed},
+                                       {"waited_ms", spread(one.waited)},
+                                       {"held_ms", spread(one.held)},
+                                       {"held_percent", one.held_percent},
+                                       {"longest_queue", one.longest_queue},
+                                       {"waited_for", Json::array()}});
+    add_escaped(json, one.name);
+    for (const lock::Cause& cause : one.causes) {
+      json["waited_for"].push_back({{"user", cause.who.user},
+                                    {"host", cause.who.host},
+                                    {"command", cause.who.command},
+                                    {"holds", cause.holds},
+                                    {"waited_ms", cause.waited_for.count()}});
+    }
+  }
+  return dump(all, 2) + "\n";
+}
+
 std::string holds_json(const std::vector<lock::Hold>& holds) {
   Json all = Json::array();
   for (const lock::Hold& hold : holds) {

@@ -6,7 +6,7 @@
 #include <variant>
 
 #include "base/log.h"
-#include "lock/history.h"
+#include "lock/report.h"
 #include "run/job.h"
 #include "verbs/answers.h"
 
@@ -31,6 +31,9 @@ class HoldsAsJson {
   std::string piece_ = "[";
   bool empty_ = true;
 };
+
+// An array, with an object for each lock.
+std::string report_json(const std::vector<lock::Report>& reports);
 
 // One object, or an array of several.
 std::string holds_json(const std::vector<lock::Hold>& holds);

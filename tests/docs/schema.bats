@@ -86,6 +86,16 @@ fits() { python3 "$TESTS_DIR/lib/schema.py" "$ROOT/docs/schema/$1.json"; }
   redis_stop two
 }
 
+@test "history --report --json" {
+  rlock run --history a -- true
+  run ! rlock run --history a -- false
+  rlock run --history --slots 2 b -- true
+  rlock history --report --json >all
+  [[ $(jq length all) == 2 ]]
+  fits report <all
+  rlock history --report --json none | fits report
+}
+
 @test "history --json and doctor --json" {
   rlock run a -- true
   run -1 rlock run a -- false
