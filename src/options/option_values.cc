@@ -66,8 +66,10 @@ std::vector<std::string> names_of_list(const std::string& text) {
 // Whether one of these is meant for several resources. Ranges of one list do not overlap: rack1-2 is a name there.
 bool is_range(const std::string& name, const std::vector<std::string>& names) {
   const auto range = range_in(name);
-  if (!range || range->first >= range->last) return false;
-  if (name.contains("..") || range->prefix.empty()) return true;
+  if (!range) return false;
+  if (name.contains("..")) return true;
+  if (range->first >= range->last) return false;
+  if (range->prefix.empty()) return true;
   return std::ranges::none_of(names, [&](const std::string& one) {
     const auto other = range_in(one);
     return one != name && other && other->prefix == range->prefix && other->first <= range->last &&

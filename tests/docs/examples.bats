@@ -64,6 +64,8 @@ by_another() {
   rlock acquire --from board0,board1,board2 --take 3 boards --lease 10m
   rlock acquire --protocol set nightly-python --lease 10m
   rlock acquire --from gpu0,gpu1,gpu2,gpu3 --take 4 gpus --lease 10m
+  rlock acquire --from 8700..8799 --take 64 ports --lease 10m
+  rlock acquire --from 8700..8799 --take 36 ports --lease 10m
   rlock acquire --slots 8 --take 8 test-databases --lease 10m
 }
 
