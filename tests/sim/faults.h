@@ -24,6 +24,7 @@ class Faults {
     stop_monitor,  // for a while; the frontend and the command go on
     stop_waiter,   // one that waits, for a while
     stop_all,      // the guards and the command
+    edge,          // of what deadlines allow for (World::press)
     // of a server
     crash,
     crash_some,  // it comes back with an earlier state of its data
@@ -32,7 +33,7 @@ class Faults {
     forget_scripts,
     clock,  // it steps, within the model; and its rate differs
   };
-  static constexpr std::size_t kKinds = 16;
+  static constexpr std::size_t kKinds = 17;
   // With whom it happens to.
   static constexpr std::array<const char*, kKinds> kNames = {"cut, link",
                                                              "lost reply, link",
@@ -44,6 +45,7 @@ class Faults {
                                                              "stop of the monitor, job",
                                                              "stop, waiting job",
                                                              "stop of all, job",
+                                                             "the edge, job",
                                                              "crash, server",
                                                              "crash with a snapshot, server",
                                                              "crash without data, server",

@@ -160,10 +160,12 @@ void SimulatedJob::end_command(JobEnd end) {
       [&] { return "the command of job " + std::to_string(plan_.number) + " ends: " + std::string(word(end.kind)); });
 }
 
-// It may take its time to die: with what the frontend waits, less than the second that deadlines leave for it.
+Time SimulatedJob::deadline() const { return time_of(deadlines().kill_at()); }
+
+// It may take its time to die: with what the frontend waits, nearly the second that deadlines leave for it.
 void SimulatedJob::kill_command() {
-  const Time most = lock::scaled(700ms, plan_.lease).count() * kMillisecond;
-  const Time span = world->random.chance(0.3) ? world->random.below(most) : 0;
+  const Time most = lock::scaled(740ms, plan_.lease).count() * kMillisecond;
+  const Time span = world->random.chance(0.3) ? world->random.chance(0.5) ? most : world->random.below(most) : 0;
   world->in(span, [this] { end_command({JobEnd::Kind::signalled, SIGKILL}); });
 }
 

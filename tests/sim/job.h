@@ -34,6 +34,9 @@ class SimulatedJob {
   void die();
   int number() const { return plan_.number; }
   const std::string& name() const { return plan_.name; }
+  Time lease() const { return plan_.lease.count() * kMillisecond; }
+  // When its command must be dead. REQUIRES: runs()
+  Time deadline() const;
   bool waits() const { return waiting_; }
   bool runs() const { return running_; }
   // The monitor, and the frontend and the command as well.

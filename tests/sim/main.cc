@@ -84,8 +84,8 @@ class World {
 
   Totals run() {
     make_servers();
-    lease_ = random_.spread(1, 30) * 1000;
-    mixed_ = random_.chance(0.5);
+    lease_ = (edge_ ? random_.between(1, 30) : random_.spread(1, 30)) * 1000;
+    mixed_ = !edge_ && random_.chance(0.5);
     const auto clients = random_.between(2, 6), locks = random_.between(1, 2);
     for (Time i = 0; i < clients; ++i) start_job(name_of_lock(static_cast<int>(i % locks)));
     watch();
@@ -123,8 +123,8 @@ class World {
       servers_.push_back(std::make_unique<Server>(
           i, scripts_, [this](int client, std::string bytes) { network_.send(client, std::move(bytes)); }));
       // Within 1 % of the clients' (docs/proof.md).
-      if (faults_.has(Faults::Kind::clock))
-        servers_.back()->clock.rate = random_.chance(0.5) ? 9900 : random_.between(-9900, 9900);
+      if (edge_ || faults_.has(Faults::Kind::clock))
+        servers_.back()->clock.rate = edge_ || random_.chance(0.5) ? 9900 : random_.between(-9900, 9900);
       network_.add(*servers_.back());
       addresses_ += (i ? " " : "") + std::string("redis://10.0.0.1:") + std::to_string(Network::kFirstPort + i);
     }
@@ -159,8 +159,10 @@ class World {
     plan.grace = lock::LeaseTiming::default_grace(plan.lease);
     if (random_.chance(0.5)) plan.wait = milliseconds(random_.below(60'000));
     const auto lease = plan.lease.count();
-    plan.runs_for = milliseconds(random_.chance(0.3) ? random_.spread(lease / 10, 4 * lease) : random_.spread(1, 3000));
-    plan.obeys = random_.chance(0.7);
+    const double lasts = edge_ ? 0.7 : 0.3;
+    plan.runs_for =
+        milliseconds(random_.chance(lasts) ? random_.spread(lease / 10, 4 * lease) : random_.spread(1, 3000));
+    plan.obeys = random_.chance(1 - lasts);
     auto& process = *processes_.emplace_back(std::make_unique<Process>());
     process.number = plan.number;
     auto& job = *jobs_.emplace_back(std::make_unique<SimulatedJob>(plan, process, checker_, network_));
@@ -189,6 +191,7 @@ class World {
   void trouble(std::size_t i) {
     using enum Faults::Kind;
     SimulatedJob& job = *jobs_[i];
+    if ((job.waits() || job.runs()) && faults_.happens(edge, job.number())) return press(i);
     if (job.waits() && faults_.happens(stop_waiter, job.number())) {
       return job.stop_until(scheduler_.now() + random_.spread(kMillisecond, 60 * kSecond));
     }
@@ -208,6 +211,26 @@ class World {
     later(job.name());
   }
 
+  // What the margins of the deadlines are for, all at once. No server hears of a holder until its lease is over, all
+  // clocks step, and the command or all of the job stops until just before the deadline. A waiter hears of its grant
+  // just before that ends.
+  void press(std::size_t i) {
+    SimulatedJob& job = *jobs_[i];
+    const bool runs = job.runs();
+    const Time until = scheduler_.now() + (runs ? 2 * job.lease() : random_.between(job.lease() * 7 / 10, job.lease()));
+    for (std::size_t server = 0; server < network_.size(); ++server) {
+      network_.part(*processes_[i], server, runs, true, until);
+    }
+    if (!runs) return;
+    if (random_.chance(0.5)) job.stop_until(until);
+    if (random_.chance(0.3)) job.stop_all_until(job.deadline() + random_.between(-20, 20) * kMillisecond);
+    scheduler_.in(random_.below(job.lease()), [this] {
+      if (!may_step()) return;
+      const Time step = longest_step();
+      for (const auto& server : servers_) server->clock.offset += step;
+    });
+  }
+
   void trouble_server(std::size_t i) {
     using enum Faults::Kind;
     Server& server = network_.server(i);
@@ -222,12 +245,12 @@ class World {
     if (faults_.happens(hang, number)) network_.hang(i, scheduler_.now() + span);
     if (faults_.happens(forget_scripts, number)) server.forget_scripts();
     if (may_step() && faults_.happens(clock, number))
-      server.clock.offset += random_.chance(0.5) ? step() : random_.below(step());
+      server.clock.offset += random_.chance(0.5) ? longest_step() : random_.below(longest_step());
   }
 
   // A server's clock may step once in a lease, and by no more than the margin for it.
   bool may_step() { return scheduler_.now() >= next_step_; }
-  Time step() {
+  Time longest_step() {
     next_step_ = scheduler_.now() + 31 * kSecond;
     return lock::scaled(500ms, mixed_ ? lock::kShortestLease : milliseconds(lease_)).count() * kMillisecond;
   }
@@ -248,6 +271,7 @@ class World {
   Random& random_;
   bool calm_;
   Faults faults_{seed_, calm_, settings_.without};
+  const bool edge_ = faults_.has(Faults::Kind::edge);
   Network network_{faults_};
   Scripts scripts_{settings_.script};
   Checker checker_;
