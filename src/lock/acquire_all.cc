@@ -175,34 +175,39 @@ milliseconds random_up_to(milliseconds most) {
 class Releases {
  public:
   Releases(const std::vector<redis::Address>& addresses, const std::vector<AcquireRequest>& requests)
-      : heard_(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)), news_(addresses.size()) {
+      : heard_(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)), servers_(addresses.size()), news_(servers_ * requests.size()) {
     std::vector<std::string> channels;
     for (const auto& request : requests) channels.push_back(request.lock().channel());
     const milliseconds connect = addresses.front().server.reads_password_by_process() ? 10s : 2s;
-    auto started = redis::Listener::start(addresses, std::move(channels), connect, requests.front().name.display(),
-                                          [this](std::size_t which, const redis::Message&) {
-                                            news_[which] = true;
-                                            eventfd_write(heard_.get(), 1);
-                                            return true;
-                                          });
+    auto started =
+        redis::Listener::start(addresses, channels, connect, requests.front().name.display(),
+                               [this, channels](std::size_t server, const redis::Message& message) {
+                                 const auto lock = std::ranges::find(channels, message.channel);
+                                 if (lock == channels.end()) return true;
+                                 news_[servers_ * static_cast<std::size_t>(lock - channels.begin()) + server] = true;
+                                 eventfd_write(heard_.get(), 1);
+                                 return true;
+                               });
     if (!started) log::debug(started.error().message);
     if (started) listener_ = *std::move(started);
   }
 
   // Readable once there was a message, until take().
   int fd() const { return heard_.get(); }
-  // Which servers have sent one.
-  std::vector<bool> take() {
+  // Which servers have sent one about the lock of that index.
+  std::vector<bool> take(std::size_t lock) {
     eventfd_t unused;
     eventfd_read(heard_.get(), &unused);
     std::vector<bool> where;
     for (std::atomic<bool>& one : news_) where.push_back(one.exchange(false));
-    return where;
+    const auto first = where.begin() + static_cast<std::ptrdiff_t>(servers_ * lock);
+    return {first, first + static_cast<std::ptrdiff_t>(servers_)};
   }
 
  private:
   UniqueFd heard_;
-  std::vector<std::atomic<bool>> news_;  // one for each server
+  std::size_t servers_;
+  std::vector<std::atomic<bool>> news_;  // by the lock and the server
   std::unique_ptr<redis::Listener> listener_;
 };
 
@@ -235,7 +240,7 @@ class QuorumAcquisition {
       }
       // Even without a wait, a contested lock is tried again: maybe only other attempts are in the way.
       if (end_.over() && !(again && policy_.limit == 0ms)) return taken;
-      RLOCK_TRY(contested ? pause(random_up_to(pause_after(contests_))) : wait_for_release(*found));
+      RLOCK_TRY(contested ? pause(random_up_to(pause_after(contests_))) : wait_for_release(taken->refused, *found));
     }
   }
 
@@ -315,8 +320,9 @@ class QuorumAcquisition {
     return {};
   }
 
-  // Until a server says that a lock was released, or the lease should have ended.
-  Result<void> wait_for_release(const Held& found) {
+  // Until a server says that the lock was released, or the lease should have ended. Releases of the others mean
+  // nothing: waiters for several take those that are free, and give them back.
+  Result<void> wait_for_release(std::size_t lock, const Held& found) {
     if (!releases_) {
       releases_.emplace(addresses_, requests_);
       // Ask again soon, because a release may have come before we listened.
@@ -328,21 +334,22 @@ class QuorumAcquisition {
       const WaitEnd end = wait_for(releases_->fd(), POLLIN, look.at_most(RLOCK_TRY(meanwhile())));
       if (end == WaitEnd::interrupted) return interrupted();
       if (quorum_.has_strays() && look.over()) quorum_.give_back_strays(limit());
-      if (end != WaitEnd::ready || !frees_a_vote(releases_->take())) continue;
+      if (end != WaitEnd::ready || !frees_a_vote(releases_->take(lock))) continue;
       RLOCK_TRY(pause(random_up_to(kAfterWakeup)));
-      releases_->take();
+      releases_->take(lock);
       return {};
     }
     return pause(random_up_to(kAfterWakeup));
   }
 
-  // Readers are many, and a server that has not answered may have the same holder.
+  // Readers are many, and a server that has not answered may have the same holder. One that has granted it has none.
   void note_where_held(const AcquireRequest& request, const Held& found) {
     held_there_.assign(quorum_.size(), true);
-    if (request.mode.layout() != Layout::plain) return;
+    const bool plain = request.mode.layout() == Layout::plain;
     for (std::size_t i = 0; i < quorum_.size(); ++i) {
       const Result<Vote>& vote = quorum_.last_votes()[i];
-      if (vote) held_there_[i] = holder_id(vote->held()) == holder_id(&found);
+      const bool another = vote && plain && holder_id(vote->held()) != holder_id(&found);
+      if (another || (vote && vote->hold())) held_there_[i] = false;
     }
   }
 

@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <functional>
 #include <map>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -14,15 +15,43 @@ namespace rlock::sim {
 
 class Checker {
  public:
-  // Called with a text for each violation.
-  Checker(std::function<void(const std::string&)> report, bool calm) : report_(std::move(report)), calm_(calm) {}
+  struct World {
+    std::int64_t calm_since;  // from then on there are no faults, and nothing is left of them
+    bool in_turn;             // locks have a queue
+    bool keeps_data;          // no server ever loses its data
+  };
+  // `report` is called with a text for each violation.
+  Checker(std::function<void(const std::string&)> report, const World& world)
+      : report_(std::move(report)), world_(world) {}
 
-  void waits(int job, std::int64_t now) { waiting_since_[job] = now; }
+  // A job asks for locks from now on, and until the end of the wait.
+  void waits(int job, const std::vector<std::string>& names, std::int64_t now, std::int64_t until) {
+    asked_[job] = now;
+    for (const std::string& name : names) locks_[name].waiting[job] = until;
+  }
+  // It has asked for it, in vain. Waiters wake each other only if something has changed.
+  void asks(int job, const std::string& name, std::int64_t now) {
+    constexpr int kMany = 60;
+    constexpr std::int64_t kWindow = 10'000'000'000;
+    Lock& lock = locks_[name];
+    auto& [count, since] = lock.asks[job];
+    if (since <= lock.changed || now > since + kWindow) {
+      count = 0;
+      since = now;
+    }
+    if (++count < kMany) return;
+    report_("job " + std::to_string(job) + " asks for " + name + " all the time");
+    since = 0;
+  }
+  void waits_no_more(int job) {
+    for (auto& [name, lock] : locks_) lock.waiting.erase(job);
+  }
 
   // How much of a lock a job takes. All that have it take no more than it has: a plain lock has 1, and a writer takes
   // as much as all readers together could.
   struct Share {
     int takes = 1, of = 1;
+    bool alone = true;           // the job takes no other lock
     std::vector<int> numbers{};  // of the slots that it got
     bool is_whole() const { return takes == of; }
   };
@@ -32,10 +61,19 @@ class Checker {
     Lock& lock = locks_[name];
     ++sections_;
     // Without a fault, the next waiter has it after one message and one exchange, and in a quorum after some attempts.
-    constexpr std::int64_t kPrompt = 3'000'000'000;
-    if (calm_ && share.of == 1 && lock.ended > 0 && now > std::max(lock.ended, waiting_since_[job]) + kPrompt) {
+    constexpr std::int64_t kPrompt = 3'000'000'000, kSoonAfter = 1'000'000'000;
+    const bool calm = lock.ended > 0 && lock.ended >= world_.calm_since && share.of == 1 && share.alone;
+    if (calm && now > std::max(lock.ended, asked_[job]) + kPrompt) {
       report_("job " + std::to_string(job) + " got " + name + " " + std::to_string((now - lock.ended) / 1'000'000) +
               " ms after it was free");
+    }
+    const std::int64_t since = asked_[job];
+    for (const auto& [other, until] : lock.waiting) {
+      const std::int64_t its = asked_[other];
+      const bool counts = world_.in_turn && share.of == 1 && share.alone && its >= world_.calm_since;
+      if (!counts || its > since - kSoonAfter || now > until - kSoonAfter) continue;
+      report_("job " + std::to_string(job) + " got " + name + " before job " + std::to_string(other) +
+              ", which has waited for longer");
     }
     // Those that share it may begin in another order than they got it.
     const std::uint64_t before = share.is_whole() ? lock.last_token : lock.last_whole_token;
@@ -43,6 +81,7 @@ class Checker {
       report_("the token of job " + std::to_string(job) + " is " + std::to_string(token) + ", after " +
               std::to_string(before));
     }
+    lock.changed = now;
     lock.last_token = std::max(lock.last_token, token);
     if (share.is_whole()) lock.last_whole_token = token;
     goes_on(name, job, share);
@@ -50,6 +89,7 @@ class Checker {
   // The same without a new grant, after ends(): the job was stopped.
   void goes_on(const std::string& name, int job, const Share& share) {
     auto& running = locks_[name].running;
+    if (taken_.contains(job)) return;
     int taken = share.takes;
     std::string who = "job " + std::to_string(job);
     for (const auto& [other, its] : running) {
@@ -64,10 +104,36 @@ class Checker {
   }
   void ends(const std::string& name, int job, std::int64_t now = 0) {
     Lock& lock = locks_[name];
-    if (lock.running.erase(job) > 0) lock.ended = now;
+    if (lock.running.erase(job) > 0) lock.ended = lock.changed = now;
   }
   void lost(int job, const std::string& why) {
-    if (calm_) report_("job " + std::to_string(job) + " has lost its lock without a fault: " + why);
+    if (asked_[job] < world_.calm_since || taken_.contains(job)) return;
+    report_("job " + std::to_string(job) + " has lost its lock without a fault: " + why);
+  }
+  // Somebody takes the locks of a job away, so that others may run beside it until it learns of that.
+  void taken(int job) {
+    taken_.insert(job);
+    for (auto& [name, lock] : locks_) lock.running.erase(job);
+  }
+  // A lease later, it still runs.
+  void untold(int job) { report_("job " + std::to_string(job) + " has not learnt that its lock was taken"); }
+
+  // What is to run once has succeeded, and that is remembered.
+  void succeeded(const std::string& once) { succeeded_.insert(once); }
+  void runs(int job, const std::string& once) {
+    if (world_.keeps_data && succeeded_.contains(once))
+      report_("job " + std::to_string(job) + " runs " + once + " again");
+  }
+  std::size_t successes() const { return succeeded_.size(); }
+
+  // How many entries the histories of the servers have for a job that has released its lock.
+  void recorded(int job, const std::vector<std::size_t>& entries) {
+    std::size_t on = 0;
+    for (const std::size_t count : entries) on += count > 0;
+    const bool once = on > entries.size() / 2 && std::ranges::max(entries) == 1;
+    if (once || asked_[job] < world_.calm_since) return;
+    report_("the hold of job " + std::to_string(job) + " is in " + std::to_string(on) + " histories, and " +
+            std::to_string(std::ranges::max(entries)) + " times in one");
   }
 
   // A key of a server; `expires`: it has a TTL.
@@ -91,14 +157,19 @@ class Checker {
 
  private:
   struct Lock {
-    std::map<int, Share> running;  // the jobs, and what they take
+    std::map<int, Share> running;         // the jobs, and what they take
+    std::map<int, std::int64_t> waiting;  // the jobs, and until when
     std::uint64_t last_token = 0, last_whole_token = 0;
-    std::int64_t ended = 0;  // when the last command ended by itself, in ns
+    std::int64_t ended = 0;                            // when the last command ended by itself, in ns
+    std::int64_t changed = 0;                          // when the last command began or ended
+    std::map<int, std::pair<int, std::int64_t>> asks;  // by job: how often, and since when
   };
   std::function<void(const std::string&)> report_;
-  bool calm_;  // there are no faults
+  World world_;
   std::map<std::string, Lock> locks_;
-  std::map<int, std::int64_t> waiting_since_;  // by the job
+  std::map<int, std::int64_t> asked_;  // when each job has begun to wait
+  std::set<int> taken_;
+  std::set<std::string> succeeded_;
   std::uint64_t sections_ = 0;
 };
 

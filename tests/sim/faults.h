@@ -25,6 +25,7 @@ class Faults {
     stop_waiter,   // one that waits, for a while
     stop_all,      // the guards and the command
     edge,          // of what deadlines allow for (World::press)
+    taken,         // its lock is taken away, or asked for
     // of a server
     crash,
     crash_some,  // it comes back with an earlier state of its data
@@ -33,7 +34,7 @@ class Faults {
     forget_scripts,
     clock,  // it steps, within the model; and its rate differs
   };
-  static constexpr std::size_t kKinds = 17;
+  static constexpr std::size_t kKinds = 18;
   // With whom it happens to.
   static constexpr std::array<const char*, kKinds> kNames = {"cut, link",
                                                              "lost reply, link",
@@ -46,6 +47,7 @@ class Faults {
                                                              "stop, waiting job",
                                                              "stop of all, job",
                                                              "the edge, job",
+                                                             "lock taken away, job",
                                                              "crash, server",
                                                              "crash with a snapshot, server",
                                                              "crash without data, server",

@@ -29,27 +29,41 @@ void SimulatedJob::run() {
   waiting_ = true;
   const auto taken = acquire(servers);
   waiting_ = false;
-  if (taken && !taken->holds.empty()) live(servers, taken->holds.front());
+  if (taken && !taken->holds.empty()) live(servers, taken->holds);
   over_ = true;
   munmap(shared_, sizeof *shared_);
 }
 
 std::optional<lock::Taken> SimulatedJob::acquire(lock::Servers& servers) {
-  const auto name = *lock::LockName::parse(plan_.name);
-  lock::AcquireRequest request{.name = name, .mode = plan_.mode, .lease = plan_.lease};
-  request.holder.listens = true;
-  request.holder.renewal = plan_.lease;
+  self_.pid = plan_.number;
+  self_.listens = true;
+  self_.in_history = plan_.in_history;
+  self_.renewal = plan_.lease;
+  std::vector<lock::AcquireRequest> requests;
+  std::vector<std::string> names;
+  for (const JobPlan::Lock& one : plan_.locks) {
+    names.push_back(one.name);
+    requests.push_back(
+        {.name = *lock::LockName::parse(one.name), .mode = one.mode, .lease = plan_.lease, .holder = self_});
+    if (!plan_.once.empty()) requests.back().conditions.once = lock::Once{plan_.once};
+  }
   lock::WaitPolicy policy{.limit = plan_.wait, .exchange = kExchange, .renew_every = timing_.renew_at};
+  if (plan_.supersedes) policy.longest_look = 500ms;
   const Time began = world->now();
-  checker_.waits(plan_.number, began);
-  const auto taken = lock::acquire_all(servers, {request}, policy, [](std::size_t, const lock::Held&) { return ""; });
+  checker_.waits(plan_.number, names, began, plan_.wait ? began + plan_.wait->count() * kMillisecond : kNever);
+  const auto taken = lock::acquire_all(servers, requests, policy, [&](std::size_t which, const lock::Held&) {
+    checker_.asks(plan_.number, names[which], world->now());
+    if (plan_.supersedes) ask_to_stop(servers, names[which]);
+    return "";
+  });
+  checker_.waits_no_more(plan_.number);
   const Time took = world->now() - began;
   world->say([&] {
     if (!taken) return "not acquired: " + taken.error().message;
     return taken->holds.empty() ? std::string("not acquired") : "acquired, token " + taken->holds.front().token;
   });
-  // An exchange that has begun is finished, and what was granted too late is given back.
-  const double slack = static_cast<double>(kExchange.count()) / 1000 + 0.6;
+  // An exchange that has begun is finished, with each lock, and what was granted too late is given back.
+  const double slack = static_cast<double>(kExchange.count()) / 1000 * static_cast<double>(names.size()) + 0.6;
   if (plan_.wait && !was_stopped_) {
     checker_.waited(plan_.number, static_cast<double>(plan_.wait->count()) / 1000, static_cast<double>(took) / kSecond,
                     slack);
@@ -58,13 +72,48 @@ std::optional<lock::Taken> SimulatedJob::acquire(lock::Servers& servers) {
   return *taken;
 }
 
+// With --supersede.
+void SimulatedJob::ask_to_stop(lock::Servers& servers, const std::string& name) {
+  const auto soon = [] { return Until{}.at_most(kExchange); };
+  const auto parsed = *lock::LockName::parse(name);
+  const auto status = servers->inspect(parsed, soon(), {.majority = true});
+  if (!status) return;
+  for (const auto& holder : status->holders) {
+    (void)servers->ask_to_stop(parsed, lock::OwnerId::as_stored(holder.owner), "another job", soon());
+  }
+}
+
+void SimulatedJob::take_lock(bool by_force) {
+  lock::Servers servers(*redis::parse_addresses(plan_.addresses), true);
+  const std::string& name = plan_.locks.front().name;
+  if (!by_force) return ask_to_stop(servers, name);
+  const Until soon = Until{}.at_most(2 * kExchange);
+  const auto status = servers->inspect(*lock::LockName::parse(name), soon, {.majority = true});
+  if (!status || status->holders.empty() || status->holders.front().who.pid != plan_.number) return;
+  checker_.taken(plan_.number);
+  const auto taken = servers->force_unlock(status->lock, status->holders.front(), "an operator", soon, nullptr);
+  if (!taken || taken->outcome != lock::ReleaseOutcome::released) return;
+  world->in(lease(), [this] {
+    if (running_ && !stopped_ && !process_.dead) checker_.untold(plan_.number);
+  });
+}
+
 // What the monitor does (src/run/monitor.cc), with an interval in place of processes.
-void SimulatedJob::live(lock::Servers& servers, const lock::Hold& hold) {
-  job_ = {.holds = {hold}, .timing = timing_, .exchange = kExchange, .report = [](const run::LockEvent&) {}};
-  shared_->set_promise({hold.sent, 0ms});
-  shared_->set_late_variable(0, "RLOCK_TOKEN=" + hold.token);
-  shared_->set_late_variable(1, "RLOCK_SLOT=" + hold.slots.number_text());
-  plan_.share.numbers = hold.slots.numbers;
+void SimulatedJob::live(lock::Servers& servers, const std::vector<lock::Hold>& holds) {
+  job_ = {.holds = holds, .timing = timing_, .exchange = kExchange, .report = [this](const run::LockEvent& event) {
+            note(event);
+          }};
+  if (plan_.in_history) job_.in_history = self_;
+  if (!plan_.once.empty()) job_.success = lock::Success{lock::Once{plan_.once}, 24h, self_};
+  shared_->set_promise({lock::oldest(holds), 0ms});
+  std::string tokens = "RLOCK_TOKEN=", slots = "RLOCK_SLOT=";  // a line for each
+  for (std::size_t i = 0; i < holds.size(); ++i) {
+    tokens += (i ? "\n" : "") + holds[i].token;
+    slots += (i ? "\n" : "") + holds[i].slots.number_text();
+    plan_.locks[i].share.numbers = holds[i].slots.numbers;
+  }
+  shared_->set_late_variable(0, tokens);
+  shared_->set_late_variable(1, slots);
   watch_ = *run::LockWatch::make(servers, job_.holds, timing_, *shared_);
   ended_ = *make_event();
   life_.emplace(job_.plan());
@@ -109,7 +158,7 @@ void SimulatedJob::decide(TimePoint now) {
 
 void SimulatedJob::lose(run::Loss loss) {
   world->say([&] { return "lost: " + loss.why; });
-  checker_.lost(plan_.number, loss.why);
+  if (loss.by.empty()) checker_.lost(plan_.number, loss.why);
   loss_ = std::move(loss);
   happen(Kind::lost);
 }
@@ -136,11 +185,28 @@ void SimulatedJob::release() {
   happen(Kind::released);
 }
 
+// What the guards say of a hold.
+void SimulatedJob::note(const run::LockEvent& event) {
+  if (event.kind != run::LockEvent::Kind::released) return;
+  if (event.remembered.value_or(false)) checker_.succeeded(plan_.once);
+  if (!plan_.in_history || job_.holds[event.hold].token.empty()) return;
+  std::vector<std::size_t> entries;
+  for (std::size_t i = 0; i < network_.size(); ++i) {
+    entries.push_back(network_.server(i).entries_with("rlock:history:{" + plan_.locks[event.hold].name + "}",
+                                                      job_.holds[event.hold].token));
+  }
+  checker_.recorded(plan_.number, entries);
+}
+
 void SimulatedJob::open_gate() {
   running_ = true;
-  checker_.begins(plan_.name, plan_.number, plan_.share, std::stoull(job_.holds.front().token), world->now());
+  for (std::size_t i = 0; i < plan_.locks.size(); ++i) {
+    const auto& [name, mode, share] = plan_.locks[i];
+    checker_.begins(name, plan_.number, share, std::stoull(job_.holds[i].token), world->now());
+    world->say([&] { return "the command runs under " + name; });
+  }
+  if (!plan_.once.empty()) checker_.runs(plan_.number, plan_.once);
   world->note("begins", plan_.number);
-  world->say([&] { return "the command runs under " + plan_.name; });
   world->in(plan_.runs_for.count() * kMillisecond, [this] { end_command({JobEnd::Kind::exited, 0}); });
 }
 
@@ -154,7 +220,7 @@ void SimulatedJob::end_command(JobEnd end) {
   eventfd_write(ended_.get(), 1);
   if (!running_) return;
   running_ = false;
-  checker_.ends(plan_.name, plan_.number, world->now());
+  for (const JobPlan::Lock& one : plan_.locks) checker_.ends(one.name, plan_.number, world->now());
   world->note("ends", plan_.number, end.value);
   world->say(
       [&] { return "the command of job " + std::to_string(plan_.number) + " ends: " + std::string(word(end.kind)); });
@@ -181,7 +247,9 @@ void SimulatedJob::frontend_looks() {
 void SimulatedJob::stop_all_until(Time then) {
   stop_until(then);
   if (std::exchange(stopped_, true)) return;
-  if (running_) checker_.ends(plan_.name, plan_.number);
+  for (const JobPlan::Lock& one : plan_.locks) {
+    if (running_) checker_.ends(one.name, plan_.number);
+  }
   world->at(then, [this] { go_on(); });
 }
 
@@ -190,12 +258,15 @@ void SimulatedJob::go_on() {
   stopped_ = false;
   if (running_) frontend_looks();
   if (process_.dead) return end_command({JobEnd::Kind::signalled, SIGKILL});
-  if (running_) checker_.goes_on(plan_.name, plan_.number, plan_.share);
+  for (const auto& [name, mode, share] : plan_.locks) {
+    if (running_) checker_.goes_on(name, plan_.number, share);
+  }
   if (end_meanwhile_) end_command(*end_meanwhile_);
 }
 
 void SimulatedJob::die() {
   process_.dead = true;
+  checker_.waits_no_more(plan_.number);
   network_.kill(process_);
   kill_command();
 }

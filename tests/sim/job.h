@@ -12,11 +12,16 @@
 namespace rlock::sim {
 
 struct JobPlan {
+  struct Lock {
+    std::string name;
+    lock::Mode mode{};
+    Checker::Share share{};  // by that mode
+  };
   int number = 0;
-  std::string name;  // of the lock
-  lock::Mode mode;
-  Checker::Share share;   // by that mode
-  std::string addresses;  // URLs
+  std::vector<Lock> locks;  // sorted by name
+  std::string addresses;    // URLs
+  std::string once;         // what is to succeed once; "": nothing
+  bool supersedes = false, in_history = false;
   milliseconds lease{}, grace{};
   std::optional<milliseconds> wait;  // the limit of the wait; none: there is none
   milliseconds runs_for{};           // how long the command takes, if nobody ends it
@@ -33,7 +38,9 @@ class SimulatedJob {
   // kill -9 of all guards, and with them of the command.
   void die();
   int number() const { return plan_.number; }
-  const std::string& name() const { return plan_.name; }
+  const std::string& name() const { return plan_.locks.front().name; }
+  // For another process: asks the job for its lock, or takes it.
+  void take_lock(bool by_force);
   Time lease() const { return plan_.lease.count() * kMillisecond; }
   // When its command must be dead. REQUIRES: runs()
   Time deadline() const;
@@ -52,7 +59,9 @@ class SimulatedJob {
   using Kind = run::LifeEvent::Kind;
 
   std::optional<lock::Taken> acquire(lock::Servers& servers);
-  void live(lock::Servers& servers, const lock::Hold& hold);
+  void ask_to_stop(lock::Servers& servers, const std::string& name);
+  void live(lock::Servers& servers, const std::vector<lock::Hold>& holds);
+  void note(const run::LockEvent& event);
   void perform(const run::Life::Actions& actions);
   void happen(const run::LifeEvent& event) { perform(life_->take(event)); }
   void happen(Kind kind) { happen({.kind = kind, .now = BootClock::now()}); }
@@ -70,6 +79,7 @@ class SimulatedJob {
   run::Deadlines deadlines() const { return {timing_, shared_->promise()}; }
 
   JobPlan plan_;
+  lock::HolderInfo self_;
   Process& process_;
   Checker& checker_;
   Network& network_;

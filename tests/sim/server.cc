@@ -104,6 +104,13 @@ const model::Database& Server::data() {
   return database_;
 }
 
+std::size_t Server::entries_with(const std::string& key, const std::string& text) {
+  const model::Entry* found = data().find(model::id_of_key(key));
+  if (!found) return 0;
+  return static_cast<std::size_t>(
+      std::ranges::count_if(found->value->elements, [&](const std::string& one) { return one.contains(text); }));
+}
+
 void Server::save() { saved_ = data(); }
 
 void Server::restart(Keeps keeps) {

@@ -65,6 +65,8 @@ class Server final : model::Listeners {
   int index() const { return index_; }
   // Its data now.
   const model::Database& data();
+  // How many entries of that stream have that text.
+  std::size_t entries_with(const std::string& key, const std::string& text);
 
  private:
   std::string execute(Client& client, const std::vector<std::string>& words);
