@@ -31,6 +31,9 @@ struct WaitPolicy {
 
   // From now on: for the next exchange, and for the whole wait.
   Until next() const { return Until{TimePoint::max(), interrupt}.at_most(exchange); }
+  // For the next exchange of a wait that ends then. All that goes on after its limit has the time of one exchange,
+  // together.
+  Until next(const Until& end) const { return limit ? next().at_most(end.deadline + exchange) : next(); }
   Until end() const {
     const Until until{TimePoint::max(), interrupt};
     return limit ? until.at_most(*limit) : until;

@@ -96,15 +96,15 @@ class Acquisition {
   // Renews what we have. An unreachable server may come back, unless this is the `final` renewal, which finds out what
   // was lost during the wait before anyone relies on it.
   Result<void> keep(bool final) {
-    const auto renewed = verbs_.renew(holds_, holds_.front().lease, policy_.next());
+    const auto renewed = verbs_.renew(holds_, holds_.front().lease, policy_.next(end_));
     if (!renewed && renewed.error().code == Error::Code::unavailable && !final) {
       log::debug(renewed.error().message + "; renewing later");
       return {};
     }
     RLOCK_TRY(renewed);
     if (renewed->outcome != RenewOutcome::renewed) {
-      again_ = true;
-      return fail(Error::Code::wrong_kind, holds_[renewed->at].name().display() + ": lost while waiting for others");
+      const std::string lost = holds_[renewed->at].name().display() + ": lost while waiting for others";
+      return or_again(fail(Error::Code::unavailable, lost));
     }
     for (Hold& hold : holds_) hold.sent = renewed->sent;
     return {};
@@ -117,7 +117,7 @@ class Acquisition {
     const std::string wanted = std::to_string(policy_.replicas), time = std::to_string(limit.count());
     std::vector<std::string> names;
     for (const Hold& hold : holds_) names.push_back(hold.name().text());
-    const auto replies = client_.call_over_same({"WAIT", wanted, time}, names, policy_.next());
+    const auto replies = client_.call_over_same({"WAIT", wanted, time}, names, policy_.next(end_));
     if (!replies && replies.error().code == Error::Code::protocol) {
       return fail(Error::Code::config, replies.error().message + "; --wait-replicas needs a server with WAIT");
     }

@@ -39,11 +39,7 @@ class Waiter {
     return wait();
   }
 
-  // For the next exchange. All that goes on when the limit of the wait is over has the time of one exchange, together.
-  Until next() const {
-    const Until exchange = policy_.next();
-    return policy_.limit ? exchange.at_most(end_.deadline + policy_.exchange) : exchange;
-  }
+  Until next() const { return policy_.next(end_); }
 
   WaiterPlan plan() const {
     const auto random = [](milliseconds most) {

@@ -60,6 +60,16 @@ other_master() { [[ $(master_now "${1:-s1}") != m ]]; }
   redis_thaw s1
 }
 
+@test "Sentinels that hang are asked for longer than the lease lasts: 69, although the lock is granted each time" {
+  begin 0 3
+  redis_freeze s1
+  redis_freeze s2
+  run -69 timeout 30 "$RLOCK" run -n --lease 1s job -- touch ran
+  [[ ! -e ran ]]
+  redis_thaw s1
+  redis_thaw s2
+}
+
 @test "an unknown master, and an address that is not a Sentinel" {
   sentinels_start 0 1
   refused 78 "no Sentinel knows a master 'other'" "redis+sentinel://127.0.0.1:$s1_port/other"
