@@ -160,8 +160,7 @@ class TakenLock {
     TimePoint speak_at = BootClock::now() + kSilence;
     for (const Until over = Until{}.at_most(wait);; wait_for(-1, 0, over.at_most(kLookAgain))) {
       if (RLOCK_TRY(ask_once(holders)) && !std::exchange(heard, true)) {
-        RLOCK_TRY(say(std::string(": the holder has been asked to stop") + (alone ? "" : ", if it listens") +
-                      (wait > 0ms ? "; waiting for it" : "")));
+        RLOCK_TRY(say(std::string(": the holder has been asked to stop") + (wait > 0ms ? "; waiting for it" : "")));
         speak_at = TimePoint::max();
       }
       const auto status = RLOCK_TRY(look());
@@ -214,10 +213,15 @@ class TakenLock {
 };
 
 Result<bool> confirm(const lock::Status& status, const Holders& holders) {
-  const std::string where = " on " + escaped(status.asked, 300);
-  return confirmed(holders.not_asked.empty() ? "Stop this command and free the lock" + where + "?"
-                   : holders.all_ended       ? "Free this lock" + where + "?"
-                                             : "Take this lock away" + where + "? Its command may still run.");
+  const std::size_t count = holders.asked.size() + holders.not_asked.size();
+  const std::string all = "all " + std::to_string(count) + (holders.all_ended ? " holders" : " commands");
+  const std::string where = " on " + escaped(status.asked, 300) + "?";
+  const std::string choice = count > 1 ? " --owner or --slot chooses one." : "";
+  if (holders.not_asked.empty()) {
+    return confirmed("Stop " + (count > 1 ? all : "this command") + " and free the lock" + where + choice);
+  }
+  return confirmed((holders.all_ended ? "Free this lock" : "Take this lock away") + (count > 1 ? " from " + all : "") +
+                   where + (holders.all_ended ? "" : " Its command may still run.") + choice);
 }
 
 Result<int> not_held(lock::Servers& servers, const lock::Status& status, milliseconds exchange) {

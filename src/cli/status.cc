@@ -388,6 +388,10 @@ constexpr const char* kNoHolds =
     "no holds are recorded here; rlock records those of jobs that run with --history, or RLOCK_HISTORY=true, when they "
     "end\n";
 
+std::string_view none_found(const HistoryOptions& options) {
+  return options.failed || options.since ? "no such holds are recorded here\n" : kNoHolds;
+}
+
 Result<void> print_some(std::string_view text) { return print(text); }
 
 // The newest holds first, as a table.
@@ -401,10 +405,7 @@ Result<int> print_holds(lock::Servers& servers, const HistoryOptions& options, l
   RLOCK_TRY(lock::each_past_hold(servers, query, options.timeout, add));
   if (found > 0) RLOCK_TRY(table.end());
   if (found > 0 && found <= limit) return kDone;
-  const std::string_view remark = found > limit                     ? "for older holds, use --limit\n"
-                                  : options.failed || options.since ? "no such holds are recorded here\n"
-                                                                    : kNoHolds;
-  return print(fitted(remark, screen), kDone);
+  return print(fitted(found > limit ? "for older holds, use --limit\n" : none_found(options), screen), kDone);
 }
 
 // --report
@@ -412,7 +413,7 @@ Result<int> print_report(lock::Servers& servers, const HistoryOptions& options, 
   const auto reports = lock::report_on(RLOCK_TRY(lock::read_history(servers, query, options.timeout)));
   if (options.output == HistoryOptions::Output::json) return print(report_json(reports), kDone);
   const Screen screen = Screen::of_output();
-  return print(reports.empty() ? fitted(kNoHolds, screen) : report_text(reports, screen), kDone);
+  return print(reports.empty() ? fitted(none_found(options), screen) : report_text(reports, screen), kDone);
 }
 
 using Output = StatusOptions::Output;

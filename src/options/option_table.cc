@@ -180,7 +180,7 @@ constexpr auto kOnce = part<RunOptions, Group::general>({
     {"--once", "KEY", into<once_key, &RunOptions::once>,
      "run only if no job has succeeded for KEY; otherwise exit with 0", kOften},
     {"--once-per", "PERIOD", into<period, &RunOptions::once_per>,
-     "run it only if it has not succeeded in this hour, day, week or month; or part of a day, such as 15m", kOften},
+     "run the command unless it has succeeded in this hour, day, week or month; or part of a day, such as 15m", kOften},
     {"--timezone", "ZONE", into<parse_zone, &RunOptions::timezone>,
      "with --once-per, count periods by the calendar of ZONE, such as Europe/Berlin", kSetting, "UTC"},
     {"--remember", "DUR", into<remember_time, &RunOptions::remember>, "with --once: remember it for DUR", 0,
@@ -204,7 +204,7 @@ constexpr auto kAcquireLease = part<AcquireOptions, Group::supervision>({
 
 constexpr auto kAcquireOutput = part<AcquireOptions, Group::general>({
     {"--export", "", output<AcquireOptions, AcquireOptions::Output::assignments>,
-     "print RLOCK_NAME, RLOCK_OWNER and RLOCK_TOKEN for eval, which fails without the lock", kOften},
+     "print RLOCK_NAME, _OWNER, _TOKEN, _SLOT and _RESOURCE for eval, which fails without the lock", kOften},
     {"--json", "", output<AcquireOptions, AcquireOptions::Output::json>, "print a JSON object", kOften},
 });
 
@@ -232,7 +232,7 @@ constexpr auto kStatus = part<StatusOptions, Group::general>({
      "with --names: print all names, including those that look like options or like other names, each followed by a "
      "NUL byte"},
     {"--is-held", "", output<StatusOptions, StatusOptions::Output::is_held>,
-     "print nothing; exit with 0 if all are held, 1 if one is free", kOften},
+     "exit with 0 if all are held, 1 if one is free; print nothing", kOften},
     {"--succeeded-within", "DUR",
      by<StatusOptions,
         choose_with<StatusOptions, StatusOptions::Output::success, duration, &StatusOptions::succeeded_within>>,

@@ -66,7 +66,7 @@ std::vector<std::string> names_of_list(const std::string& text) {
 // Whether one of these is meant for several resources. Ranges of one list do not overlap: rack1-2 is a name there.
 bool is_range(const std::string& name, const std::vector<std::string>& names) {
   const auto range = range_in(name);
-  if (!range) return false;
+  if (!range) return name.contains("..") || name.find_first_not_of("0123456789:") == name.npos && name.contains(':');
   if (name.contains("..")) return true;
   if (range->first >= range->last) return false;
   if (range->prefix.empty()) return true;

@@ -93,7 +93,8 @@ void forget_environment() {
 }  // namespace
 
 Result<UniqueFd> watch_process(pid_t pid) {
-  if (pid == getpid()) return cannot_watch(pid, "that is this rlock itself, which exits right away");
+  if (pid == getpid())
+    return cannot_watch(pid, "that is this rlock itself, which exits right away; $BASHPID has another value in $(...)");
   const auto below = descendants();
   if (std::ranges::find(below, pid) != below.end()) return cannot_watch(pid, "that is a child of this rlock");
   UniqueFd process = open_process(pid);

@@ -106,8 +106,8 @@ Result<void> HistoryTable::end() {
 
 std::string report_text(const std::vector<lock::Report>& reports, const Screen& screen) {
   constexpr std::size_t kMostCauses = 5;
-  std::vector<Row> locks{headings({"NAME", "RUNS", "FAILED", "WAITED", "95 %", "HELD", "95 %", "BUSY", "QUEUE"})};
-  std::vector<Row> causes{headings({"NAME", "WAITED FOR", "HOLDS", "HOLDER", "COMMAND"})};
+  std::vector<Row> locks{headings({"NAME", "RUNS", "FAILED", "WAIT50", "WAIT95", "HELD50", "HELD95", "BUSY", "QUEUE"})};
+  std::vector<Row> causes{headings({"NAME", "OTHERS WAITED", "HOLDS", "HOLDER", "COMMAND"})};
   const auto middle = [](const lock::Spread& spread) { return spread.count ? rough_duration(spread.median) : "-"; };
   const auto most = [](const lock::Spread& spread) { return spread.count ? rough_duration(spread.p95) : "-"; };
   for (const lock::Report& one : reports) {

@@ -72,7 +72,7 @@ print(next(one["owner"] for one in json.load(sys.stdin)[0]["holders"] if one["pi
   kill_guards
   wait_until gone "$command"
   run -0 rlock force-unlock --yes --owner "$dead" job
-  assert_says 'job: the holder has been asked to stop, if it listens; waiting for it'
+  assert_says 'job: the holder has been asked to stop; waiting for it'
   assert_says 'job: the holder no longer has it'
   kill "$living"
   wait "$living" || true

@@ -111,3 +111,18 @@ ends() { echo "touch end-$1; until [ \"\$(redis-cli -s $srv_sock hget a $owner)\
   wait "$job" || asked=$?
   ((asked == 74))
 }
+
+@test "the question says how many commands it is about, and how to choose one" {
+  local name
+  for name in a b; do
+    "$RLOCK" run --slots 2 s -- sh -c "touch $name; exec sleep 1000" 2>/dev/null 3>&- &
+    wait_until test -e $name
+  done
+  run -75 on_terminal n "$RLOCK" force-unlock s
+  assert_says 'Stop all 2 commands and free the lock on' '? --owner or --slot chooses one. [y/N]'
+  run -75 on_terminal n "$RLOCK" force-unlock --now s
+  assert_says 'Take this lock away from all 2 commands on' 'Its command may still run.'
+  run -75 on_terminal n "$RLOCK" force-unlock --slot 1 s
+  assert_says 'Stop this command and free the lock on'
+  rlock force-unlock --yes s
+}

@@ -273,7 +273,7 @@ PROGRAM
   grep -qx deploy.sh calls
   grep -qx step-two calls
   grep -qx tick.sh calls
-  # Kept for --min-hold.
+  redis srv del 'rlock:once:{nightly}' # the success
   [[ $(redis srv del tick 'rlock:holder:{tick}') == 2 ]]
 }
 

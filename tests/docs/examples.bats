@@ -64,8 +64,8 @@ by_another() {
   rlock acquire --from board0,board1,board2 --take 3 boards --lease 10m
   rlock acquire --protocol set nightly-python --lease 10m
   rlock acquire --from gpu0,gpu1,gpu2,gpu3 --take 4 gpus --lease 10m
-  rlock acquire --from 8700..8799 --take 64 ports --lease 10m
-  rlock acquire --from 8700..8799 --take 36 ports --lease 10m
+  rlock acquire --from 8700..8799 --take 64 "ports-$(uname -n)" --lease 10m
+  rlock acquire --from 8700..8799 --take 36 "ports-$(uname -n)" --lease 10m
   rlock acquire --slots 8 --take 8 test-databases --lease 10m
 }
 
@@ -81,6 +81,7 @@ documented() {
   blocks "$root/README.md" "$root/docs/guarantees.md" "$root/docs/cookbook.md"
   man_blocks
   for subcommand in run acquire renew release status; do help_examples "$subcommand" >"block.help.$subcommand"; done
+  tldr_examples | split -l 1 - block.tldr.
   sed -i 's/-s data/-s catalogue/' block.help.run # the cookbook's data has another kind
   grep -E '^5-55/10 ' "$root/README.md" | as_here | sed -E 's/^([^ ]+ +){5}//' >block.crontab
   [[ -z $(find . -name 'block.*' -empty) ]]
@@ -91,7 +92,7 @@ documented() {
 }
 
 @test "no documented script does anything while another owner has its lock, or if Redis is unreachable" {
-  local script
+  local script PATH=$PWD:$PATH # the tldr page's commands are in no folder
   documented
   by_another
   for script in block.*; do nothing_of "$script"; done
