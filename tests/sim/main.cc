@@ -175,7 +175,7 @@ class World {
     }
     // A waiter leaves the queue once it has succeeded.
     if (name.starts_with("once")) {
-      plan.once = "task " + std::to_string(checker_.successes());
+      plan.once = name + " " + std::to_string(checker_.successes());
       plan.locks.front().share.alone = false;
     }
     plan.supersedes = plan.once.empty() && random_.chance(0.03);
