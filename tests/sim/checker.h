@@ -106,13 +106,18 @@ class Checker {
     if (taken > share.of) report_(who + " run under " + name + " at one time");
     running[job] = share;
   }
+  // Locks that are free count as free from now on only, because waiters may have missed that.
+  void stirred(std::int64_t now) {
+    for (auto& [name, lock] : locks_) lock.ended = lock.ended > 0 ? now : 0;
+  }
   void ends(const std::string& name, int job, std::int64_t now = 0) {
     Lock& lock = locks_[name];
     if (lock.running.erase(job) > 0) lock.ended = lock.changed = now;
   }
-  void lost(int job, const std::string& why) {
+  // To acquire its lock, or to keep it.
+  void failed(int job, const std::string& why) {
     if (asked_[job] < world_.calm_since || taken_.contains(job)) return;
-    report_("job " + std::to_string(job) + " has lost its lock without a fault: " + why);
+    report_("job " + std::to_string(job) + " has failed without a fault: " + why);
   }
   // Somebody takes the locks of a job away, so that others may run beside it until it learns of that.
   void taken(int job) {

@@ -33,8 +33,17 @@ class Faults {
     hang,
     forget_scripts,
     clock,  // it steps, within the model; and its rate differs
+    // of several servers
+    split,      // the master is cut off, maybe together with others
+    fail_over,  // SENTINEL FAILOVER
+    move,       // a slot of a cluster, key by key
+    move_at_once,
+    // outside of what rlock promises (--outside)
+    large_step,   // of a server's clock
+    stop_guards,  // all of them, but the command goes on
+    unfenced,     // there is no min-replicas-to-write
   };
-  static constexpr std::size_t kKinds = 18;
+  static constexpr std::size_t kKinds = 25;
   // With whom it happens to.
   static constexpr std::array<const char*, kKinds> kNames = {"cut, link",
                                                              "lost reply, link",
@@ -53,22 +62,33 @@ class Faults {
                                                              "crash without data, server",
                                                              "hang, server",
                                                              "SCRIPT FLUSH, server",
-                                                             "step of the clock, server"};
+                                                             "step of the clock, server",
+                                                             "partition of the servers, server",
+                                                             "SENTINEL FAILOVER, server",
+                                                             "move of a slot",
+                                                             "move of a slot at once",
+                                                             "large step of the clock, server",
+                                                             "stop of the guards, job",
+                                                             "no min-replicas-to-write"};
 
   // A set of kinds.
   using Kinds = std::uint32_t;
   static Kinds set_of(std::size_t kind) { return Kinds{1} << kind; }
 
   // `without`: kinds that it does not have, although the seed says so.
-  Faults(std::uint64_t seed, bool calm, Kinds without) {
+  Faults(std::uint64_t seed, bool calm, bool outside, Kinds without) {
     for (std::size_t kind = 0; kind < kKinds; ++kind) {
       // Of its own, so that without one kind the others happen as before, for as long as they can.
       Random& random = randoms_.emplace_back(seed * kKinds + kind);
       const double chance = random.chance(0.5) ? 0.002 * static_cast<double>(random.between(1, 10)) : 0;
-      const bool missing = without & set_of(kind) || (calm && static_cast<Kind>(kind) != Kind::clock);
+      const bool allowed = outside || kind < static_cast<std::size_t>(Kind::large_step);
+      const bool missing = !allowed || without & set_of(kind) || (calm && !is_harmless(static_cast<Kind>(kind)));
       chances_.push_back(missing ? 0 : chance);
     }
   }
+
+  // A calm world has these, too.
+  static bool is_harmless(Kind kind) { return kind == Kind::clock || kind == Kind::move || kind == Kind::move_at_once; }
 
   // Whether it happens now to that link, job or server; once the faults are over, it does not.
   bool happens(Kind kind, std::int64_t whom) {

@@ -62,14 +62,16 @@ std::optional<lock::Taken> SimulatedJob::acquire(lock::Servers& servers) {
     if (!taken) return "not acquired: " + taken.error().message;
     return taken->holds.empty() ? std::string("not acquired") : "acquired, token " + taken->holds.front().token;
   });
-  // An exchange that has begun is finished, with each lock, and what was granted too late is given back.
-  const double slack = static_cast<double>(kExchange.count()) / 1000 * static_cast<double>(names.size()) + 0.6;
+  // An exchange that has begun is finished, with each lock, and what was granted too late is given back, within
+  // a second.
+  const double slack = static_cast<double>(kExchange.count()) / 1000 * static_cast<double>(names.size()) + 1.1;
   if (plan_.wait && !was_stopped_) {
     checker_.waited(plan_.number, static_cast<double>(plan_.wait->count()) / 1000, static_cast<double>(took) / kSecond,
                     slack);
   }
-  if (!taken) return {};
-  return *taken;
+  if (taken) return *taken;
+  checker_.failed(plan_.number, taken.error().message);
+  return {};
 }
 
 // With --supersede.
@@ -158,7 +160,7 @@ void SimulatedJob::decide(TimePoint now) {
 
 void SimulatedJob::lose(run::Loss loss) {
   world->say([&] { return "lost: " + loss.why; });
-  if (loss.by.empty()) checker_.lost(plan_.number, loss.why);
+  if (loss.by.empty()) checker_.failed(plan_.number, loss.why);
   loss_ = std::move(loss);
   happen(Kind::lost);
 }
@@ -189,7 +191,7 @@ void SimulatedJob::release() {
 void SimulatedJob::note(const run::LockEvent& event) {
   if (event.kind != run::LockEvent::Kind::released) return;
   if (event.remembered.value_or(false)) checker_.succeeded(plan_.once);
-  if (!plan_.in_history || job_.holds[event.hold].token.empty()) return;
+  if (!plan_.in_history || job_.holds[event.hold].token.empty() || network_.server(0).peers) return;
   std::vector<std::size_t> entries;
   for (std::size_t i = 0; i < network_.size(); ++i) {
     entries.push_back(network_.server(i).entries_with("rlock:history:{" + plan_.locks[event.hold].name + "}",
@@ -237,7 +239,7 @@ void SimulatedJob::kill_command() {
 
 // The frontend kills what a monitor has not killed in time, and the monitor.
 void SimulatedJob::frontend_looks() {
-  if (over_ || process_.dead || stopped_ || shared_->tree_empty) return;
+  if (over_ || process_.dead || stopped_ || guards_stopped_ || shared_->tree_empty) return;
   const Time then = time_of(deadlines().frontend_acts_at(shared_->last_killing));
   if (then > world->now()) return world->at(then, [this] { frontend_looks(); });
   world->say([&] { return "the frontend of job " + std::to_string(plan_.number) + " kills the monitor"; });
@@ -251,6 +253,15 @@ void SimulatedJob::stop_all_until(Time then) {
     if (running_) checker_.ends(one.name, plan_.number);
   }
   world->at(then, [this] { go_on(); });
+}
+
+void SimulatedJob::stop_guards_until(Time then) {
+  stop_until(then);
+  if (std::exchange(guards_stopped_, true)) return;
+  world->at(then, [this] {
+    guards_stopped_ = false;
+    if (running_) frontend_looks();
+  });
 }
 
 // A guard that goes on acts before the command does.

@@ -48,6 +48,8 @@ class SimulatedJob {
   bool runs() const { return running_; }
   // The monitor, and the frontend and the command as well.
   void stop_all_until(Time then);
+  // The guards, while the command goes on.
+  void stop_guards_until(Time then);
   bool over() const { return over_ || process_.dead; }
   // Somebody has stopped it for a while.
   void stop_until(Time then) {
@@ -92,7 +94,8 @@ class SimulatedJob {
   std::optional<run::Loss> loss_;
   UniqueFd ended_;                                  // readable once the command has ended
   std::optional<run::JobEnd> end_, end_meanwhile_;  // of the command; what it would come to once it goes on
-  bool waiting_ = false, running_ = false, told_ = false, stopped_ = false, over_ = false, was_stopped_ = false;
+  bool waiting_ = false, running_ = false, told_ = false, stopped_ = false, guards_stopped_ = false, over_ = false,
+       was_stopped_ = false;
 };
 
 }  // namespace rlock::sim

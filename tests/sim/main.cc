@@ -5,7 +5,8 @@
 //   tests/sim/run                           one world, of seed 1
 //   tests/sim/run --seconds 60              worlds of seeds 1, 2, 3 ... until 60 s have passed
 //   tests/sim/run --seed 7 --trace          what happens in the world of seed 7, a line for each event
-//   tests/sim/run --servers quorum3         a quorum of three, or five, instead of one server
+//   tests/sim/run --servers quorum3         instead of one server: quorum3, quorum5, sentinel or cluster
+//   tests/sim/run --outside                 with what is outside of rlock's promises, too: violations are expected
 //   tests/sim/run --twice --worlds 100      a hundred worlds, each twice, which must have the same history
 //   tests/sim/run --first --scripts DIR     until the first violation, with DIR/script.lua on the servers
 //   tests/sim/run --seed 7 --shrink         if that world fails, without which kinds of faults it still does
@@ -21,7 +22,7 @@
 // numbers (libc.cc); threads, of which one runs at a time (scheduler.cc); descriptors; messages (log.cc); the command,
 // which is an interval of time that Life begins and ends, and the frontend, which is its deadline (job.cc); the network
 // (network.cc); the servers, which are the small Redis of tests/model/scripts behind the protocol, with clocks of their
-// own (server.cc); and what goes wrong (faults.h).
+// own (server.cc); replication, Sentinels and clusters (replication.h, cluster.h); and what goes wrong (faults.h).
 //
 // When a thread waits, the scheduler lets happen what is due, and chooses one of the threads that can go on. If there
 // is none, the time jumps to the next event. Each world is a process of its own: threads that were killed by kill -9
@@ -36,11 +37,17 @@
 // taken away learns of it before its deadline; what has succeeded once does not run again, if servers keep their data;
 // nobody asks all the time while nothing changes; each job comes to its end, and no lock stays held. From
 // 150 s after the last fault on, and in worlds without faults, one in ten, no lock is lost, a free lock has its next
-// owner within three seconds, the queue keeps its order, and the history has each hold once.
+// owner within three seconds, even if its slot moves, the queue keeps its order, and the history of one server, or of a
+// quorum, has each hold once.
 // tests/model/mutants/sim.txt has faults that this finds.
 //
-// What is missing: Sentinels, replicas, clusters; other clients; a server without memory; clocks outside of the model;
-// shorter runs that still fail than --shrink finds.
+// Worlds are within rlock's promises (docs/servers.md). Behind Sentinels, masters have min-replicas-to-write, all jobs
+// have the same lease, and the clocks of servers differ by less than the guard waits. A cluster loses no data, and its
+// clocks agree as far as one may step.
+//
+// What is missing: the replicas of a cluster; several names, and the order of the queue, in a cluster and behind
+// Sentinels; other clients; a server without memory; shorter runs that still fail than
+// --shrink finds.
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
@@ -52,7 +59,9 @@
 #include <fstream>
 #include <sstream>
 
+#include "cluster.h"
 #include "job.h"
+#include "replication.h"
 
 namespace rlock::sim {
 namespace {
@@ -61,8 +70,9 @@ struct Settings {
   std::uint64_t seed = 1;
   double seconds = 0;  // or longer, until there are so many worlds
   std::uint64_t worlds = 1;
+  enum class Kind { alone, sentinel, cluster } kind = Kind::alone;  // alone: one server, or a quorum
   int servers = 1, clients = 0;
-  bool trace = false, first = false, twice = false, shrink = false;
+  bool outside = false, trace = false, first = false, twice = false, shrink = false;
   Faults::Kinds without = 0;
   std::string script;  // what the servers run in place of rlock's
 };
@@ -84,7 +94,7 @@ class World {
         random_(scheduler_.random),
         calm_(random_.chance(0.1)),
         checker_([this](const std::string& what) { violation(what); },
-                 {calm_ ? 0 : kCalm, settings.servers == 1, !loses_data()}) {
+                 {calm_ ? 0 : kCalm, settings.servers == 1 && settings.kind == Settings::Kind::alone, !loses_data()}) {
     world = &scheduler_;
     scheduler_.wires = &network_;
   }
@@ -122,7 +132,10 @@ class World {
   // Faults happen until kFaults, and from kCalm on, nothing is left of them. The last job starts before kLength.
   static constexpr Time kFaults = 450 * kSecond, kCalm = 600 * kSecond, kLength = 750 * kSecond, kEnd = 600 * kSecond;
 
-  bool loses_data() const { return faults_.has(Faults::Kind::crash_some) || faults_.has(Faults::Kind::crash_all); }
+  bool loses_data() const {
+    if (settings_.kind != Settings::Kind::alone) return settings_.kind == Settings::Kind::sentinel;
+    return faults_.has(Faults::Kind::crash_some) || faults_.has(Faults::Kind::crash_all);
+  }
 
   void violation(const std::string& what) {
     ++violations_;
@@ -131,14 +144,36 @@ class World {
   }
 
   void make_servers() {
-    for (int i = 0; i < settings_.servers; ++i) {
+    int count = settings_.servers;
+    if (settings_.kind == Settings::Kind::sentinel)
+      count = static_cast<int>(random_.between(2, 3)) + static_cast<int>(Replication::kSentinels);
+    if (settings_.kind == Settings::Kind::cluster) count = 3;
+    for (int i = 0; i < count; ++i) {
       servers_.push_back(std::make_unique<Server>(
           i, scripts_, [this](int client, std::string bytes) { network_.send(client, std::move(bytes)); }));
       // Within 1 % of the clients' (docs/proof.md).
-      if (edge_ || faults_.has(Faults::Kind::clock))
-        servers_.back()->clock.rate = edge_ || random_.chance(0.5) ? 9900 : random_.between(-9900, 9900);
+      if (edge_ || faults_.has(Faults::Kind::clock)) set_clock(servers_.back()->clock);
       network_.add(*servers_.back());
       addresses_ += (i ? " " : "") + std::string("redis://10.0.0.1:") + std::to_string(Network::kFirstPort + i);
+    }
+    if (settings_.kind == Settings::Kind::sentinel)
+      peers_ = std::make_unique<Replication>(network_, faults_, !faults_.has(Faults::Kind::unfenced));
+    if (settings_.kind == Settings::Kind::cluster) {
+      const auto moved = [this] { checker_.stirred(world->now()); };
+      peers_ = std::make_unique<Cluster>(network_, faults_, calm_, moved);
+    }
+    if (!peers_) return;
+    addresses_ = peers_->url();
+    for (const auto& server : servers_) server->peers = peers_.get();
+  }
+
+  // A slot that moves to a server whose clock is ahead is a step of the clock for its permits (docs/servers.md).
+  void set_clock(Clock& clock) {
+    if (settings_.kind == Settings::Kind::cluster) {
+      clock.offset = random_.below(lock::scaled(500ms, lock::kShortestLease).count() * kMillisecond);
+      clock.rate = edge_ ? 9900 : 0;
+    } else {
+      clock.rate = edge_ || random_.chance(0.5) ? 9900 : random_.between(-9900, 9900);
     }
   }
 
@@ -169,7 +204,7 @@ class World {
     if (ending_) return;
     JobPlan plan{.number = static_cast<int>(jobs_.size() + 1), .locks = {choose_mode(name)}, .addresses = addresses_};
     // `run lock0 lock1`
-    if (name == "lock0" && settings_.clients == 0 && random_.chance(0.3)) {
+    if (name == "lock0" && !peers_ && settings_.clients == 0 && random_.chance(0.3)) {
       plan.locks.push_back(choose_mode("lock1"));
       for (JobPlan::Lock& one : plan.locks) one.share.alone = false;
     }
@@ -181,7 +216,8 @@ class World {
     plan.supersedes = plan.once.empty() && random_.chance(0.03);
     plan.in_history = random_.chance(0.2);
     plan.lease = milliseconds(lease_);
-    if (mixed_ && random_.chance(0.4)) plan.lease = milliseconds(random_.spread(1000, 30'000));
+    if (mixed_ && settings_.kind != Settings::Kind::sentinel && random_.chance(0.4))
+      plan.lease = milliseconds(random_.spread(1000, 30'000));
     plan.grace = lock::LeaseTiming::default_grace(plan.lease);
     if (random_.chance(0.5)) plan.wait = milliseconds(random_.below(60'000));
     const auto lease = plan.lease.count();
@@ -191,6 +227,7 @@ class World {
     plan.obeys = random_.chance(1 - lasts);
     auto& process = *processes_.emplace_back(std::make_unique<Process>());
     process.number = plan.number;
+    if (peers_) peers_->joins(process);
     auto& job = *jobs_.emplace_back(std::make_unique<SimulatedJob>(plan, process, checker_, network_));
     scheduler_.start(process, [this, &job, name] {
       job.run();
@@ -211,6 +248,7 @@ class World {
       if (!jobs_[i]->over()) trouble(i);
     }
     for (std::size_t i = 0; i < network_.size(); ++i) trouble_server(i);
+    if (peers_) peers_->happen();
     scheduler_.in(random_.between(1, kSecond), [this] { watch(); });
   }
 
@@ -224,7 +262,7 @@ class World {
     if (job.runs() && faults_.happens(stop_all, job.number())) {
       return job.stop_all_until(scheduler_.now() + random_.spread(kMillisecond, 60 * kSecond));
     }
-    const auto server = static_cast<std::size_t>(random_.below(settings_.servers));
+    const auto server = static_cast<std::size_t>(random_.below(static_cast<Time>(network_.size())));
     if (faults_.happens(part, job.number())) {
       const bool to = random_.chance(0.7), from = !to || random_.chance(0.5);
       network_.part(*processes_[i], server, to, from, scheduler_.now() + random_.spread(kMillisecond, 60 * kSecond));
@@ -234,6 +272,9 @@ class World {
     }
     if (job.runs() && faults_.happens(taken, job.number())) {
       return scheduler_.start(operator_, [this, &job] { job.take_lock(random_.chance(0.5)); });
+    }
+    if (job.runs() && faults_.happens(stop_guards, job.number())) {
+      return job.stop_guards_until(scheduler_.now() + random_.spread(kSecond, 60 * kSecond));
     }
     if (!faults_.happens(kill_guards, job.number())) return;
     job.die();
@@ -264,21 +305,31 @@ class World {
     using enum Faults::Kind;
     Server& server = network_.server(i);
     const int number = server.index() + 1;
-    const Time span = random_.spread(kMillisecond, 30 * kSecond);
+    const bool long_enough = peers_ && random_.chance(0.5);  // to be noticed by the others
+    const Time span = random_.spread(long_enough ? kSecond : kMillisecond, 30 * kSecond);
     if (random_.chance(0.1)) server.save();
     if (!network_.is_up(i) || !random_.chance(0.3)) return;
     // A majority that loses its data is outside of the model.
     if (faults_.happens(crash, number)) return network_.crash(i, scheduler_.now() + span, Server::Keeps::all);
-    if (faults_.happens(crash_some, number)) return network_.crash(i, scheduler_.now() + span, Server::Keeps::some);
-    if (faults_.happens(crash_all, number)) return network_.crash(i, scheduler_.now() + span, Server::Keeps::nothing);
+    if (settings_.kind != Settings::Kind::cluster) trouble_data(i, span);
+    if (!network_.is_up(i)) return;
     if (faults_.happens(hang, number)) network_.hang(i, scheduler_.now() + span);
     if (faults_.happens(forget_scripts, number)) server.forget_scripts();
     if (may_step() && faults_.happens(clock, number))
       server.clock.offset += random_.chance(0.5) ? longest_step() : random_.below(longest_step());
+    if (faults_.happens(large_step, number)) server.clock.offset += random_.between(1000, lease_) * kMillisecond;
+  }
+
+  // Without the epoch guard, which a cluster does not have, nothing is promised then.
+  void trouble_data(std::size_t i, Time span) {
+    using enum Faults::Kind;
+    const int number = network_.server(i).index() + 1;
+    if (faults_.happens(crash_some, number)) return network_.crash(i, scheduler_.now() + span, Server::Keeps::some);
+    if (faults_.happens(crash_all, number)) return network_.crash(i, scheduler_.now() + span, Server::Keeps::nothing);
   }
 
   // A server's clock may step once in a lease, and by no more than the margin for it.
-  bool may_step() { return scheduler_.now() >= next_step_; }
+  bool may_step() { return settings_.kind != Settings::Kind::cluster && scheduler_.now() >= next_step_; }
   Time longest_step() {
     next_step_ = scheduler_.now() + 31 * kSecond;
     return lock::scaled(500ms, mixed_ ? lock::kShortestLease : milliseconds(lease_)).count() * kMillisecond;
@@ -299,12 +350,13 @@ class World {
   Scheduler scheduler_;
   Random& random_;
   bool calm_;
-  Faults faults_{seed_, calm_, settings_.without};
+  Faults faults_{seed_, calm_, settings_.outside, settings_.without};
   const bool edge_ = faults_.has(Faults::Kind::edge);
   Network network_{faults_};
   Scripts scripts_{settings_.script};
   Checker checker_;
   std::vector<std::unique_ptr<Server>> servers_;
+  std::unique_ptr<Peers> peers_;
   std::vector<std::unique_ptr<Process>> processes_;  // of the jobs, in the same order
   Process operator_{.number = 999'999};              // who takes locks away
   std::vector<std::unique_ptr<SimulatedJob>> jobs_;
@@ -423,12 +475,14 @@ int run(const Settings& settings) {
 }
 
 constexpr const char* kUsage =
-    "usage: sim [--seed S] [--worlds N] [--seconds T] [--servers one|quorum3|quorum5] [--scripts DIR]\n"
-    "           [--clients N] [--first] [--twice] [--shrink] [--without KINDS] [--trace]\n";
+    "usage: sim [--seed S] [--worlds N] [--seconds T] [--servers one|quorum3|quorum5|sentinel|cluster] [--scripts "
+    "DIR]\n"
+    "           [--clients N] [--outside] [--first] [--twice] [--shrink] [--without KINDS] [--trace]\n";
 
 Settings settings_of(int argc, char** argv) {
   Settings settings;
   const std::map<std::string, bool*> flags = {{"--trace", &settings.trace},
+                                              {"--outside", &settings.outside},
                                               {"--first", &settings.first},
                                               {"--twice", &settings.twice},
                                               {"--shrink", &settings.shrink}};
@@ -450,6 +504,8 @@ Settings settings_of(int argc, char** argv) {
       settings.worlds = std::stoull(value);
     } else if (option == "--seconds") {
       settings.seconds = std::stod(value);
+    } else if (option == "--servers" && (value == "sentinel" || value == "cluster")) {
+      settings.kind = value == "cluster" ? Settings::Kind::cluster : Settings::Kind::sentinel;
     } else if (option == "--servers" && kinds.contains(value)) {
       settings.servers = kinds.at(value);
     } else if (option == "--scripts") {

@@ -44,8 +44,8 @@ Time Network::arrival(int link, Time& last, Time held) {
 
 void Network::part(const Process& process, std::size_t server, bool to, bool from, Time until) {
   Parted& parted = parted_[{process.number, server}];
-  if (to) parted.in = until;
-  if (from) parted.out = until;
+  if (to) parted.in = std::max(parted.in, until);
+  if (from) parted.out = std::max(parted.out, until);
   for (auto& [number, link] : links_) {
     if (link.process != &process || link.server != server) continue;
     link.held_in = parted.in;

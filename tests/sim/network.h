@@ -32,6 +32,8 @@ class Network final : public Wires {
   // What is sent in these directions, to and from that process, arrives only then.
   void part(const Process& process, std::size_t server, bool to, bool from, Time until);
   bool is_up(std::size_t server) const { return !servers_[server].down; }
+  Time hangs_until(std::size_t server) const { return servers_[server].hangs_until; }
+  bool serves(std::size_t server) const { return is_up(server) && hangs_until(server) <= world->now(); }
 
   int connect(Process& from, int port, int fd) override;
   void sends(int link, std::string_view bytes) override;

@@ -14,20 +14,18 @@ namespace {
 using model::Reply;
 using Kind = Reply::Kind;
 
-std::string bulk(const std::string& text) { return "$" + std::to_string(text.size()) + "\r\n" + text + "\r\n"; }
-
 std::string encoded(const Reply& reply) {
   switch (reply.kind) {
     case Kind::nil: return "$-1\r\n";
-    case Kind::integer: return ":" + std::to_string(reply.integer) + "\r\n";
+    case Kind::integer: return integer(reply.integer);
     case Kind::string: return bulk(reply.text);
     case Kind::status: return "+" + reply.text + "\r\n";
     case Kind::error: return "-" + reply.text + "\r\n";
     case Kind::array: break;
   }
-  std::string all = "*" + std::to_string(reply.elements.size()) + "\r\n";
-  for (const Reply& element : reply.elements) all += encoded(element);
-  return all;
+  Words all;
+  for (const Reply& element : reply.elements) all.push_back(encoded(element));
+  return array(all);
 }
 
 // Reads "*3" or "$5" and its end of line at `at`; -1: it has not come as a whole.
@@ -66,6 +64,14 @@ constexpr const char* kNoScript = "-NOSCRIPT No matching script. Please use EVAL
 
 }  // namespace
 
+std::string bulk(const std::string& text) { return "$" + std::to_string(text.size()) + "\r\n" + text + "\r\n"; }
+std::string integer(long long number) { return ":" + std::to_string(number) + "\r\n"; }
+std::string array(const Words& encoded) {
+  std::string all = "*" + std::to_string(encoded.size()) + "\r\n";
+  for (const std::string& one : encoded) all += one;
+  return all;
+}
+
 std::string Scripts::sha1(const std::string& text) {
   unsigned char digest[SHA_DIGEST_LENGTH];
   SHA1(reinterpret_cast<const unsigned char*>(text.data()), text.size(), digest);
@@ -98,7 +104,9 @@ Server::Server(int index, Scripts& scripts, Send send) : index_(index), scripts_
   saved_ = database_;
 }
 
-const model::Database& Server::data() {
+void Server::begin_life() { database_.life = ++lives_; }
+
+model::Database& Server::data() {
   database_.now = std::max(database_.now, clock.at(world->now()));
   database_.remove_expired();
   return database_;
@@ -122,6 +130,7 @@ void Server::restart(Keeps keeps) {
   saved_ = database_;
   clients_.clear();
   known_.clear();
+  if (peers) peers->restarted(*this);
 }
 
 void Server::receive(int client, const std::string& bytes) {
@@ -130,7 +139,10 @@ void Server::receive(int client, const std::string& bytes) {
   std::string& unread = found->second.unread;
   unread += bytes;
   for (auto words = take_command(unread); !words.empty(); words = take_command(unread)) {
-    std::string reply = execute(found->second, words);
+    said_.clear();
+    const auto instead = peers ? peers->answer(*this, client, words) : std::nullopt;
+    std::string reply = instead ? *instead : execute(found->second, words);
+    if (peers && !instead) peers->executed(*this, said_);
     world->say([&] {
       return "server " + std::to_string(index_ + 1) + ", link " + std::to_string(client) + ": " + shown(words) +
              " -> " + std::to_string(reply.size()) + " bytes";
@@ -138,6 +150,12 @@ void Server::receive(int client, const std::string& bytes) {
     world->note(words[0], client, static_cast<std::int64_t>(std::hash<std::string>{}(reply)));
     send_(client, std::move(reply));
   }
+}
+
+model::Session Server::session() {
+  model::Session session(database_, *this, false);
+  if (peers) session.refuses = [this](const Words& words, bool first) { return peers->refuses(*this, words, first); };
+  return session;
 }
 
 std::string Server::execute(Client& client, const std::vector<std::string>& words) {
@@ -148,11 +166,11 @@ std::string Server::execute(Client& client, const std::vector<std::string>& word
     if (command == "EVAL") known_[sha1] = scripts_.number_of(words[1]);
     return run(words, sha1);
   }
-  if (command == "SUBSCRIBE" || command == "UNSUBSCRIBE") return subscribe(client, words, command == "SUBSCRIBE");
+  if (command.ends_with("SUBSCRIBE")) return subscribe(client, words);
   if (command == "INFO") return info(words.size() > 1 ? words[1] : "");
   if (command == "CLIENT") return "+OK\r\n";
   if (command == "PING") return "+PONG\r\n";
-  model::Session session(database_, *this, false);
+  model::Session session = this->session();
   Reply reply = session.call(words);
   if (reply.is(Kind::error)) std::fprintf(stderr, "the server refuses %s: %s\n", command.c_str(), reply.text.c_str());
   return encoded(reply);
@@ -162,18 +180,33 @@ std::string Server::run(const std::vector<std::string>& words, const std::string
   const auto script = known_.find(sha1);
   if (script == known_.end()) return kNoScript;
   const auto keys = words.begin() + 3, arguments = keys + std::stoi(words[2]);
-  model::Session session(database_, *this, false);
+  model::Session session = this->session();
   return encoded(scripts_.interpreter().run(script->second, {keys, arguments}, {arguments, words.end()}, session));
 }
 
-std::string Server::subscribe(Client& client, const std::vector<std::string>& words, bool on) {
+// [S][UN]SUBSCRIBE.
+std::string Server::subscribe(Client& client, const std::vector<std::string>& words) {
+  const bool sharded = words[0].starts_with("SS") || words[0].starts_with("SUN"), on = !words[0].contains("UNSUB");
+  const std::string what = std::string(sharded ? "s" : "") + (on ? "subscribe" : "unsubscribe");
   std::string replies;
   for (std::size_t i = 1; i < words.size(); ++i) {
-    on ? client.channels.insert(words[i]).second : client.channels.erase(words[i]) > 0;
-    replies += "*3\r\n" + bulk(on ? "subscribe" : "unsubscribe") + bulk(words[i]) + ":" +
-               std::to_string(client.channels.size()) + "\r\n";
+    const std::string channel = std::string(sharded ? model::kSharded : "") + words[i];
+    on ? client.channels.insert(channel).second : client.channels.erase(channel) > 0;
+    replies += array({bulk(what), bulk(words[i]), integer(static_cast<long long>(client.channels.size()))});
   }
   return replies;
+}
+
+void Server::end_subscriptions(const std::function<bool(const std::string& channel)>& of) {
+  for (auto& [number, client] : clients_) {
+    std::erase_if(client.channels, [&](const std::string& channel) {
+      if (!channel.starts_with(model::kSharded)) return false;
+      const std::string name = channel.substr(model::kSharded.size());
+      if (!of(name)) return false;
+      send_(number, array({bulk("sunsubscribe"), bulk(name), integer(0)}));
+      return true;
+    });
+  }
 }
 
 std::string Server::info(const std::string& section) {
@@ -191,8 +224,13 @@ int Server::number_of(const std::string& channel) {
 }
 
 void Server::tell(const std::string& channel, const std::string& what) {
+  said_.emplace_back(channel, what);
+  const bool sharded = channel.starts_with(model::kSharded);
+  const std::string name = channel.substr(sharded ? model::kSharded.size() : 0);
   for (const auto& [number, client] : clients_) {
-    if (client.channels.contains(channel)) send_(number, "*3\r\n" + bulk("message") + bulk(channel) + bulk(what));
+    if (client.channels.contains(channel)) {
+      send_(number, array({bulk(sharded ? "smessage" : "message"), bulk(name), bulk(what)}));
+    }
   }
 }
 

@@ -4,6 +4,7 @@
 
 #include <functional>
 #include <map>
+#include <optional>
 #include <set>
 #include <string>
 #include <vector>
@@ -37,6 +38,36 @@ struct Clock {
   long long at(Time now) const;
 };
 
+class Server;
+using Words = std::vector<std::string>;
+
+// What surrounds a server that is not alone: other servers, and Sentinels. It may answer in the server's place.
+class Peers {
+ public:
+  // Channels, and what was published there.
+  using Messages = std::vector<std::pair<std::string, std::string>>;
+
+  virtual ~Peers() = default;
+  // How jobs reach the servers.
+  virtual std::string url() const = 0;
+  // A process has been started.
+  virtual void joins(const Process&) {}
+  // A second has passed.
+  virtual void happen() = 0;
+  // The answer in place of the server's own; none: the server answers.
+  virtual std::optional<std::string> answer(Server&, int client, const Words& words) = 0;
+  // The error reply to a command, also one of a script, of which it may be the first write; "": it is executed.
+  virtual std::string refuses(const Server&, const Words& words, bool first_write) const = 0;
+  // A command was executed, which has published these messages.
+  virtual void executed(Server&, const Messages&) {}
+  virtual void restarted(Server&) {}
+};
+
+// Parts of replies.
+std::string bulk(const std::string& text);
+std::string integer(long long number);
+std::string array(const Words& encoded);
+
 class Server final : model::Listeners {
  public:
   // A client's connection, as the server sees it.
@@ -62,19 +93,27 @@ class Server final : model::Listeners {
   void save();
 
   Clock clock;
+  Peers* peers = nullptr;
+  // Ends all subscriptions to sharded channels of which this holds, as a server does that has lost their slot.
+  void end_subscriptions(const std::function<bool(const std::string& channel)>& of);
+  // Another master_replid, which nobody has had.
+  void begin_life();
+  void tell(const std::string& channel, const std::string& what) override;
+
   int index() const { return index_; }
+  bool has(const std::string& key) const { return database_.find(model::id_of_key(key)) != nullptr; }
   // Its data now.
-  const model::Database& data();
+  model::Database& data();
   // How many entries of that stream have that text.
   std::size_t entries_with(const std::string& key, const std::string& text);
 
  private:
+  model::Session session();
   std::string execute(Client& client, const std::vector<std::string>& words);
   std::string run(const std::vector<std::string>& words, const std::string& sha1);
-  std::string subscribe(Client& client, const std::vector<std::string>& words, bool on);
+  std::string subscribe(Client& client, const std::vector<std::string>& words);
   std::string info(const std::string& section);
   int number_of(const std::string& channel) override;
-  void tell(const std::string& channel, const std::string& what) override;
 
   int index_;
   Scripts& scripts_;
@@ -83,6 +122,7 @@ class Server final : model::Listeners {
   std::map<int, Client> clients_;
   std::map<std::string, int> known_;  // scripts, by their SHA1
   int lives_ = 0;
+  Peers::Messages said_;  // by the command that is being executed
 };
 
 }  // namespace rlock::sim

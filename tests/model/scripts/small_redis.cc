@@ -503,23 +503,25 @@ Reply info(Session& session, const Words& words) {
         "\r\ntcp_port:6379\r\nuptime_in_seconds:" + std::to_string((database.now - database.started) / 1000) + "\r\n");
   }
   if (section == "replication") {
-    return text("# Replication\r\nrole:master\r\nmaster_replid:" + life_named(database.life) +
-                "\r\nmaster_replid2:" + life_named(database.life_before) + "\r\n");
+    return text("# Replication\r\nrole:" + std::string(database.replica ? "slave" : "master") + "\r\nmaster_replid:" +
+                life_named(database.life) + "\r\nmaster_replid2:" + life_named(database.life_before) + "\r\n");
   }
   return text("");
 }
 
 Reply publish(Session& session, const Words& words) {
-  session.listeners().tell(words[1], words[2]);
-  return number(session.listeners().number_of(words[1]));
+  const std::string channel = std::string(lower(words[0]) == "spublish" ? kSharded : "") + words[1];
+  session.listeners().tell(channel, words[2]);
+  return number(session.listeners().number_of(channel));
 }
 
 Reply pubsub(Session& session, const Words& words) {
-  if (lower(words[1]) != "numsub" && lower(words[1]) != "shardnumsub") refuse("ERR unknown subcommand");
+  const bool sharded = lower(words[1]) == "shardnumsub";
+  if (lower(words[1]) != "numsub" && !sharded) refuse("ERR unknown subcommand");
   Reply reply = list();
   for (std::size_t i = 2; i < words.size(); ++i) {
     reply.elements.push_back(text(words[i]));
-    reply.elements.push_back(number(lower(words[1]) == "numsub" ? session.listeners().number_of(words[i]) : 0));
+    reply.elements.push_back(number(session.listeners().number_of(std::string(sharded ? kSharded : "") + words[i])));
   }
   return reply;
 }
@@ -570,6 +572,7 @@ const std::unordered_map<std::string, Command>& commands() {
       {"time", {time, 1}},
       {"info", {info, 1}},
       {"publish", {publish, 3}},
+      {"spublish", {publish, 3}},
       {"pubsub", {pubsub, 2}},
   };
   return all;
@@ -670,6 +673,8 @@ Reply Session::call(const Words& words) {
   if (full_ && refused) {
     return {.kind = Kind::error, .text = "OOM command not allowed when used memory > 'maxmemory'."};
   }
+  std::string why = refuses ? refuses(words, command.writes && !written_) : "";
+  if (!why.empty()) return {.kind = Kind::error, .text = std::move(why)};
   written_ = written_ || command.writes;
   try {
     return command.execute(*this, words);

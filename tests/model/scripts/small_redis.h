@@ -7,6 +7,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -45,11 +46,15 @@ struct Entry {
 // The master_replid of that number.
 std::string life_named(int number);
 
+// In front of the name of a sharded channel, whose server may have another one of the same name (SPUBLISH).
+inline constexpr std::string_view kSharded = "sharded ";
+
 // What a server is, and what it knows.
 struct Database {
   long long now = 0;             // ms since 1970
   long long started = 0;         // ms since 1970
   int run = 1, life = 1;         // which run_id and which master_replid it has
+  bool replica = false;          // it copies a master
   int life_before = 0;           // the master_replid of the master that it has replaced; 0: none
   long long linked = 0;          // since when a replica has been connected, ms since 1970
   std::vector<Entry> entries{};  // sorted by key
@@ -76,6 +81,8 @@ class Session {
   // Executes a command; an error is a reply, too.
   Reply call(const std::vector<std::string>& words);
 
+  // The error reply to a command in place of its execution; "": it is executed. `first_write`: of this script.
+  std::function<std::string(const std::vector<std::string>& words, bool first_write)> refuses{};
   // A server that is out of memory refuses this script something.
   bool needs_memory() const { return needs_memory_; }
 
