@@ -6,7 +6,7 @@
 -- slots can be changed while it has no holders. A semaphore made by a Java program keeps its number and its TTL.
 --
 -- Which slots each owner has, is in a pool: a hash that lives as long as the longest permit: the number of a slot, from 0 ->
--- its permit, as 32 digits; and 'names': the names of all slots with commas in between, if they have some. A number counts
+-- its permit, as 32 digits; and 'names': the names of all slots, and ranges of them, with commas in between. A number counts
 -- only as long as its permit does, so neither a release nor another program has to remove it. An owner that has no number,
 -- such as a Java program, takes none away: there are never fewer free numbers than free slots. The description of an owner
 -- has its numbers (slots) and the names (from), so that its renewal can restore the hash.
@@ -98,8 +98,8 @@ if request.layout == 'semaphore' then
 
   -- The lowest numbers that are free or its own, one for each of its permits.
   local function free_numbers(digits)
-    if redis.call('hlen', pool) > 10000 then
-      error(pool .. ' has more than 10000 fields, so the numbers of free slots cannot be found', 0)
+    if redis.call('hlen', pool) > 10001 then
+      error(pool .. ' has more than 10001 fields, so the numbers of free slots cannot be found', 0)
     end
     local at_once = 8  -- numbers are looked at together
     local free, first, mine = {}, 0, {}

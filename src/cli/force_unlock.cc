@@ -78,8 +78,9 @@ Result<int> slot_not_held(const lock::Status& status, const std::string& slot) {
   const auto& names = status.resources;
   const long long number = whole_number(slot).value_or(-1);
   const auto is_slot = [&](long long i) { return lock::name_in(names, i) == slot; };
+  const long long count = std::min(lock::names_in(names), lock::kMostNames);
   if (names.empty() ? number >= 0 && number < status.slots
-                    : std::ranges::any_of(std::views::iota(0LL, lock::names_in(names)), is_slot)) {
+                    : std::ranges::any_of(std::views::iota(0LL, count), is_slot)) {
     return print(which + "slot " + in_quotes(slot) + ": not held\n", kDone);
   }
   log::error(which + "it has no slot " + in_quotes(slot) + "; " +

@@ -388,6 +388,8 @@ constexpr const char* kNoHolds =
     "no holds are recorded here; rlock records those of jobs that run with --history, or RLOCK_HISTORY=true, when they "
     "end\n";
 
+constexpr std::string_view kOlder = "for older holds, use --limit\n";
+
 std::string_view none_found(const HistoryOptions& options) {
   return options.failed || options.since ? "no such holds are recorded here\n" : kNoHolds;
 }
@@ -405,15 +407,17 @@ Result<int> print_holds(lock::Servers& servers, const HistoryOptions& options, l
   RLOCK_TRY(lock::each_past_hold(servers, query, options.timeout, add));
   if (found > 0) RLOCK_TRY(table.end());
   if (found > 0 && found <= limit) return kDone;
-  return print(fitted(found > limit ? "for older holds, use --limit\n" : none_found(options), screen), kDone);
+  return print(fitted(found > limit ? kOlder : none_found(options), screen), kDone);
 }
 
 // --report
 Result<int> print_report(lock::Servers& servers, const HistoryOptions& options, const lock::HistoryQuery& query) {
-  const auto reports = lock::report_on(RLOCK_TRY(lock::read_history(servers, query, options.timeout)));
+  auto [holds, older] = RLOCK_TRY(lock::read_newest(servers, query, options.timeout));
+  const auto reports = lock::report_on(std::move(holds));
   if (options.output == HistoryOptions::Output::json) return print(report_json(reports), kDone);
   const Screen screen = Screen::of_output();
-  return print(reports.empty() ? fitted(none_found(options), screen) : report_text(reports, screen), kDone);
+  if (reports.empty()) return print(fitted(none_found(options), screen), kDone);
+  return print(report_text(reports, screen) + (older ? fitted(kOlder, screen) : ""), kDone);
 }
 
 using Output = StatusOptions::Output;
@@ -486,8 +490,10 @@ Result<int> execute(StatusOptions& options) {
 }
 
 Result<int> execute(HistoryOptions& options) {
-  lock::HistoryQuery query{
-      .names = options.names, .limit = static_cast<std::size_t>(*options.limit), .failed = options.failed};
+  lock::HistoryQuery query{.names = options.names,
+                           .limit = static_cast<std::size_t>(*options.limit),
+                           .failed = options.failed,
+                           .fits = options.report};
   if (options.since) (options.since->before_now ? query.within : query.since) = options.since->time;
   lock::Servers servers = RLOCK_TRY(client_for(options));
   if (options.report) return print_report(servers, options, query);

@@ -73,6 +73,8 @@ std::size_t size_of(const Status& status) {
   std::size_t size = sizeof status + heap_of(status.name().text()) + heap_of(status.token);
   for (const HolderView& one : status.holders) {
     size += sizeof one + heap_of(one.owner) + heap_of(one.token) + size_of(one.who);
+    size += one.slots.numbers.size() * sizeof(int);
+    for (const std::string& name : one.slots.resources) size += sizeof name + heap_of(name);
   }
   for (const WaiterView& one : status.queue) size += sizeof one + size_of(one.who);
   for (const auto* some : {&status.fair_queue, &status.resources}) {

@@ -18,36 +18,58 @@ int held_percent(Holds holds) {
   return all > 0ms ? static_cast<int>(100 * held / all) : 100;
 }
 
-std::size_t longest_queue(Holds holds) {
-  std::vector<std::pair<milliseconds, int>> steps;  // who leaves, leaves before another one comes
-  for (const PastHold& hold : holds) {
-    if (hold.waited.value_or(0ms) == 0ms) continue;
-    steps.emplace_back(*hold.since() - *hold.waited, 1);
-    steps.emplace_back(*hold.since(), -1);
-  }
-  std::ranges::sort(steps);
-  int waiting = 0, most = 0;
-  for (const auto& [when, step] : steps) most = std::max(most, waiting += step);
-  return static_cast<std::size_t>(most);
-}
-
-std::vector<Cause> causes_of(Holds holds) {
-  std::vector<milliseconds> waited_for(holds.size()), ends;  // ends: of this hold and all before it, the last one
-  for (std::size_t i = 0; i < holds.size(); ++i) {
-    const milliseconds granted = *holds[i].since(), began = granted - holds[i].waited.value_or(0ms);
-    for (std::size_t j = i; j-- > 0 && ends[j] > began;) {
-      const milliseconds both = std::min(holds[j].ended, granted) - std::max(*holds[j].since(), began);
-      waited_for[j] += std::max(both, 0ms);
+// Those that waited, by when somebody began or ended to wait: how many there are from then on, and for how long they
+// all have waited until then.
+class Waits {
+ public:
+  explicit Waits(Holds holds) {
+    std::vector<std::pair<milliseconds, int>> changes;  // who leaves, leaves before another one comes
+    for (const PastHold& hold : holds) {
+      // A grant at once takes an exchange with the server as well.
+      if (hold.waited.value_or(0ms) < 100ms) continue;
+      changes.emplace_back(*hold.since() - *hold.waited, 1);
+      changes.emplace_back(*hold.since(), -1);
     }
-    ends.push_back(std::max(holds[i].ended, ends.empty() ? holds[i].ended : ends.back()));
+    std::ranges::sort(changes);
+    Step last{};
+    for (const auto& [when, change] : changes) {
+      last = {when, last.waiting + change, last.waited + last.waiting * (when - last.when)};
+      longest_ = std::max(longest_, last.waiting);
+      steps_.push_back(last);
+    }
   }
+
+  long long longest() const { return longest_; }
+  milliseconds between(milliseconds begin, milliseconds end) const { return until(end) - until(begin); }
+
+ private:
+  struct Step {
+    milliseconds when{};
+    long long waiting = 0;
+    milliseconds waited{};
+  };
+
+  milliseconds until(milliseconds when) const {
+    const auto next = std::ranges::upper_bound(steps_, when, {}, &Step::when);
+    if (next == steps_.begin()) return 0ms;
+    const Step& step = *std::prev(next);
+    return step.waited + step.waiting * (when - step.when);
+  }
+
+  std::vector<Step> steps_;
+  long long longest_ = 0;
+};
+
+std::vector<Cause> causes_of(Holds holds, const Waits& waits) {
+  constexpr milliseconds kMost = 1'000'000h;  // sums of impossible times do not overflow
   std::map<std::array<std::string, 3>, Cause> causes;
-  for (std::size_t i = 0; i < holds.size(); ++i) {
-    if (waited_for[i] == 0ms) continue;
-    const HolderInfo& who = holds[i].who;
-    Cause& cause = causes.try_emplace({who.user, who.host, who.command}, Cause{.who = who}).first->second;
+  for (const PastHold& hold : holds) {
+    const milliseconds waited = waits.between(*hold.since(), hold.ended);
+    if (waited == 0ms) continue;
+    Cause& cause =
+        causes.try_emplace({hold.who.user, hold.who.host, hold.who.command}, Cause{.who = hold.who}).first->second;
     ++cause.holds;
-    cause.waited_for += waited_for[i];
+    cause.waited_for = std::min(cause.waited_for + std::min(waited, kMost), kMost);
   }
   std::vector<Cause> sorted;
   for (auto& [key, cause] : causes) sorted.push_back(std::move(cause));
@@ -69,8 +91,9 @@ Report report_on_one(const LockName& name, std::vector<PastHold> holds) {
   if (holds.empty()) return report;
   std::ranges::stable_sort(holds, {}, &PastHold::since);
   report.held_percent = held_percent(holds);
-  report.longest_queue = longest_queue(holds);
-  report.causes = causes_of(holds);
+  const Waits waits(holds);
+  report.longest_queue = static_cast<std::size_t>(waits.longest());
+  report.causes = causes_of(holds, waits);
   return report;
 }
 

@@ -58,6 +58,10 @@ std::string short_date(const std::string& date) {
 }
 std::string nothing(const std::string&) { return ""; }
 
+std::string known_holder(const lock::HolderInfo& who) {
+  return who.user.empty() && who.host.empty() ? "-" : user_and_host(who);
+}
+
 Row headings(std::initializer_list<const char*> words) {
   Row row;
   for (const char* word : words) row.emplace_back(word, Style::heading);
@@ -80,7 +84,7 @@ Result<void> HistoryTable::add(const PastHold& hold) {
                    time_text(hold.held),
                    time_text(hold.waited),
                    {result_text(hold), hold.fine() ? Style::good : Style::bad},
-                   hold.who.user.empty() && hold.who.host.empty() ? "-" : user_and_host(hold.who),
+                   known_holder(hold.who),
                    hold.who.pid > 0 ? std::to_string(hold.who.pid) : "-",
                    escaped(hold.who.command, 60),
                    remarks_of(hold.who, 80)});
@@ -122,7 +126,7 @@ std::string report_text(const std::vector<lock::Report>& reports, const Screen& 
                      std::to_string(one.held_percent) + " %",
                      std::to_string(one.longest_queue)});
     for (const lock::Cause& cause : one.causes | std::views::take(kMostCauses)) {
-      causes.push_back({name, rough_duration(cause.waited_for), std::to_string(cause.holds), user_and_host(cause.who),
+      causes.push_back({name, rough_duration(cause.waited_for), std::to_string(cause.holds), known_holder(cause.who),
                         escaped(cause.who.command, 60)});
     }
   }

@@ -6,7 +6,8 @@
 namespace rlock::lock {
 namespace {
 
-constexpr long long kHighest = 1'000'000;  // a number of a slot, or of slots, is less
+constexpr long long kHighest = 1'000'000;  // a number of a slot is less
+constexpr std::size_t kLongestName = 64;   // of a resource
 
 // A permit's id is 32 hexadecimal digits, the start of rlock's owner id (lua/06_semaphore.lua); "" for others.
 std::string permit_of(const std::string& owner) {
@@ -84,7 +85,7 @@ std::optional<NameRange> NameRange::in(std::string_view item) {
   const std::string_view left = numbers.substr(0, at),
                          right = numbers.substr(std::min(at + between.size(), numbers.size()));
   const auto first = whole_number(left), last = whole_number(right);
-  if (!first || !last || *first < 0 || *last < *first || *last - *first >= kHighest) return {};
+  if (!first || !last || *first < 0 || *last < *first || *last - *first >= kMostNames) return {};
   NameRange range{.first = *first, .count = *last - *first + 1, .digits = left.starts_with('0') ? left.size() : 1};
   if (bracketed) range.before = item.substr(0, open), range.after = item.substr(close + 1);
   return range;
@@ -120,7 +121,8 @@ Slots Slots::read(std::string_view numbers, const std::vector<std::string>& list
     const auto number = whole_number(word);
     if (!number || *number < 0 || *number >= kHighest || slots.numbers.size() == kMostTaken) return {};
     slots.numbers.push_back(static_cast<int>(*number));
-    if (std::string name = name_in(list, *number); !name.empty()) slots.resources.push_back(std::move(name));
+    const std::string name = name_in(list, *number);
+    if (!name.empty() && !has_control(name)) slots.resources.push_back(name.substr(0, kLongestName));
   }
   if (slots.resources.size() < slots.numbers.size()) slots.resources.clear();
   return slots;

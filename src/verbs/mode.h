@@ -52,10 +52,12 @@ struct NameRange {
   long long first = 0, count = 0;
   std::size_t digits = 0;  // at least
 
-  // None: it is one name, or far too many.
+  // None: it is one name, or more than kMostNames.
   static std::optional<NameRange> in(std::string_view item);
   std::string name(long long index) const;
 };
+
+constexpr long long kMostNames = 10'000;  // of a list (lua/06_semaphore.lua)
 
 // How many names a list has, and one of them by its index, from 0; "" behind the last one.
 long long names_in(const std::vector<std::string>& list);

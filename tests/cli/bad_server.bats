@@ -114,7 +114,7 @@ flooded() { (($(ls /proc/"$odd_pid"/task | wc -l) >= 3)); }
     kill "-$signal" "$pid"
     WAIT_SECONDS=30 wait_until gone "$pid"
     wait "$pid" || status=$?
-    ((status == 128 + $(kill -l "$signal") && $(stat -c %s said) < 4096)) || {
+    ((status == 128 + $(kill -l "$signal") && $(stat -c %s said) < 16384)) || {
       echo "$mode: status $status, $(stat -c %s said) bytes on standard error: $(head -c 500 said)"
       return 1
     }
@@ -179,7 +179,10 @@ sent_on() {
   odd "$1" "$PWD/auths"
   RLOCK_PASSWORD=s3cret refused '' -w 5s --url "$2://${url#*//}$3" "${@:5}"
   # If the server is slow, the wait may end while one of them has not answered.
-  [[ $stderr == *'the password is not sent to yet another server'* || $stderr == *'no answer in time'* ]]
+  case $stderr in
+    *'the password is not sent to yet another server'*) told=$((told + 1)) ;;
+    *) [[ $stderr == *'no answer in time'* ]] ;;
+  esac
   end_odd
   hosts=$(sort -u auths | wc -l)
   echo "$1: $hosts hosts, $(wc -l <auths) times"
@@ -189,8 +192,10 @@ sent_on() {
 # The pauses after which one more host gets it add up to 1, 3, 7 and 15 s; the last exchange may take 5 s.
 @test "a cluster server that redirects rlock to more and more hosts, or Sentinels that name them as masters: few get the password, and the wait ends" {
   not_over tls sentinel cluster acl 'each server is odd'
+  local told=0
   sent_on moved redis+cluster '' 4
   sent_on ask redis+cluster '' 4
   sent_on crowd redis+cluster '' 11 -v
   sent_on masters redis+sentinel /m 5 -v
+  ((told > 0))
 }

@@ -90,8 +90,17 @@ fits() { python3 "$TESTS_DIR/lib/schema.py" "$ROOT/docs/schema/$1.json"; }
   rlock run --history a -- true
   run ! rlock run --history a -- false
   rlock run --history --slots 2 b -- true
+  "$RLOCK" run --history a -- sh -c 'touch begun; until [ -e go ]; do sleep 0.02; done' 3>&- &
+  local holder=$! waiter
+  wait_until test -e begun
+  "$RLOCK" run -q --history a -- true 3>&- &
+  waiter=$!
+  wait_until queued a 1
+  let_pass 200
+  touch go
+  wait $holder $waiter
   rlock history --report --json >all
-  [[ $(jq length all) == 2 ]]
+  [[ $(jq length all) == 2 && $(jq '.[0].waited_for | length' all) == 1 ]]
   fits report <all
   rlock history --report --json none | fits report
 }

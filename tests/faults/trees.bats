@@ -111,6 +111,7 @@ daemons() {
   local began last
   began=$(rlock run -q job -- python3 -c 'import time; print(time.clock_gettime_ns(time.CLOCK_BOOTTIME) // 1000000)')
   job_status 74
+  [[ $stderr != *'cannot be killed'* ]] || skip 'THE MACHINE WAS TOO SLOW: the tree forked faster than the frontend could kill it'
   last=$("$hopper" page read | cut -d' ' -f1)
   echo "the next one began $((began - last)) ms after the last sign of life"
   ((last < began))

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "lock/history.h"
+#include "lock/report.h"
 
 #include <gtest/gtest.h>
 
@@ -95,6 +95,23 @@ HolderView holder_after(milliseconds held_for, std::vector<milliseconds> lasted)
 }
 
 const std::vector<milliseconds> kTen = {10s, 9s, 8s, 7s, 6s, 5s, 4s, 3s, 2s, 1s};
+
+TEST(Report, OfManyHoldsWithImpossibleTimesIsMadeAtOnceAndWithoutAnOverflow) {
+  constexpr milliseconds kTenYears = 315'360'000'000ms;
+  std::vector<PastHold> holds;
+  for (int i = 0; i < 100'000; ++i) {
+    const bool waits = i % 2 == 1;
+    holds.push_back({.name = *LockName::parse("a"), .ended = kTenYears + (waits ? 1ms : 0ms)});
+    holds.back().held = waits ? 1ms : kTenYears;
+    holds.back().waited = waits ? kTenYears : 0ms;
+  }
+  const Report report = report_on(std::move(holds)).at(0);
+  EXPECT_EQ(report.runs, 100'000u);
+  EXPECT_EQ(report.longest_queue, 50'000u);
+  ASSERT_EQ(report.causes.size(), 1u);
+  EXPECT_EQ(report.causes[0].waited_for, milliseconds(1'000'000h));
+  EXPECT_EQ(report.waited.total, 50'000 * kTenYears);
+}
 
 TEST(Forecast, AddsTheRestOfThePresentHoldAndAMedianForEachWaiterAheadFromFiveHoldsOn) {
   EXPECT_FALSE(forecast(holder_after(0s, {1s, 1s, 1s, 1s}), 0, 0));
