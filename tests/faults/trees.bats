@@ -102,7 +102,7 @@ daemons() {
 }
 
 @test "the monitor of a tree that keeps forking is killed: the tree is dead before the next one has the lock" {
-  job_start --lease 4s job -- "$hopper" page 200 20 100000
+  job_start --lease 8s job -- "$hopper" page 100 30 100000
   forks() { (($("$hopper" page read | cut -d' ' -f2) > $1)); }
   wait_until test -s page
   wait_until forks 400
