@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "lock/forecast.h"
+#include "verbs/script.h"
 
 namespace rlock::lock {
 namespace {
