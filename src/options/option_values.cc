@@ -65,7 +65,8 @@ std::vector<std::string> names_of_list(const std::string& text) {
 // Whether one of these is meant for several resources. Ranges of one list do not overlap: rack1-2 is a name there.
 bool is_range(const std::string& name, const std::vector<std::string>& names) {
   const auto range = range_in(name);
-  if (!range) return name.contains("..") || name.find_first_not_of("0123456789:") == name.npos && name.contains(':');
+  const bool pair = name.contains(':') && name.find_first_not_of("0123456789:") == name.npos;  // 8700:8799
+  if (!range) return pair || name.contains("..");
   if (name.contains("..")) return true;
   if (range->first >= range->last) return false;
   if (range->prefix.empty()) return true;
