@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 #include "lock/report.h"
 
+#include <array>
+
 namespace rlock::lock {
 namespace {
 
