@@ -69,18 +69,20 @@ std::size_t size_of(const HolderInfo& who) {
   return size;
 }
 
+std::size_t size_of(const std::vector<std::string>& texts) {
+  std::size_t size = 0;
+  for (const std::string& text : texts) size += sizeof text + heap_of(text);
+  return size;
+}
+
 std::size_t size_of(const Status& status) {
   std::size_t size = sizeof status + heap_of(status.name().text()) + heap_of(status.token);
   for (const HolderView& one : status.holders) {
     size += sizeof one + heap_of(one.owner) + heap_of(one.token) + size_of(one.who);
-    size += one.slots.numbers.size() * sizeof(int);
-    for (const std::string& name : one.slots.resources) size += sizeof name + heap_of(name);
+    size += one.slots.numbers.size() * sizeof(int) + size_of(one.slots.resources);
   }
   for (const WaiterView& one : status.queue) size += sizeof one + size_of(one.who);
-  for (const auto* some : {&status.fair_queue, &status.resources}) {
-    for (const std::string& text : *some) size += sizeof text + heap_of(text);
-  }
-  return size;
+  return size + size_of(status.fair_queue) + size_of(status.resources);
 }
 
 // Locks in one exchange: twice as many each time, as long as the answers are small. The first lock is asked for alone,

@@ -101,10 +101,10 @@ Report report_on_one(const LockName& name, std::vector<PastHold> holds) {
 
 }  // namespace
 
-Spread Spread::of(std::vector<milliseconds> spans) {
+std::optional<Spread> Spread::of(std::vector<milliseconds> spans) {
   if (spans.empty()) return {};
   std::ranges::sort(spans);
-  Spread spread{.count = spans.size(), .median = quantile(spans, 50), .p95 = quantile(spans, 95)};
+  Spread spread{.median = quantile(spans, 50), .p95 = quantile(spans, 95)};
   for (const milliseconds span : spans) spread.total += span;
   return spread;
 }

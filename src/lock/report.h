@@ -6,12 +6,12 @@
 
 namespace rlock::lock {
 
-// Of spans of time; nothing if there are none.
+// Of spans of time.
 struct Spread {
-  std::size_t count = 0;
   milliseconds median{}, p95{}, total{};
 
-  static Spread of(std::vector<milliseconds> spans);
+  // None: there are no spans.
+  static std::optional<Spread> of(std::vector<milliseconds> spans);
 };
 
 // For whom others have waited.
@@ -24,7 +24,7 @@ struct Cause {
 struct Report {
   LockName name;
   std::size_t runs = 0, failed = 0;
-  Spread waited, held;
+  std::optional<Spread> waited, held;
   int held_percent = 0;           // of the time between the first grant and the last end; with several holders, any
   std::size_t longest_queue = 0;  // of those that got the lock
   std::vector<Cause> causes;      // the longest first

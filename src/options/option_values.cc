@@ -19,7 +19,7 @@ std::string as_duration(std::string text) {
   return text.substr(0, end) + text.substr(begin);
 }
 
-constexpr std::size_t kLongestName = 64, kLongestList = 1024;
+constexpr std::size_t kLongestList = 1024;
 constexpr std::string_view kBlanks = " \t\r\n";
 
 std::string trimmed(std::string_view text) {
@@ -176,21 +176,20 @@ Result<std::vector<std::string>> resource_names(const std::string& text) {
                "or use --slots, with which the command gets the number of its slot");
   }
   const std::vector<std::string> list = names_of_list(text);
+  const std::string most = std::to_string(lock::kMostNames);
   const std::string instead =
-      "; name each resource, with commas in between, or write a range of up to 10000 as 8700..8799 or gpu[0-7]";
+      "; name each resource, with commas in between, or write a range of up to " + most + " as 8700..8799 or gpu[0-7]";
   for (const std::string& item : list) {
     const auto range = lock::NameRange::in(item);
     if ((range ? range->before + range->after : item).find_first_of("[]{}\"'* \t") != item.npos)
       return bad(in_quotes(text) + " is not a list of names" + instead);
-    if (item.empty() || item.size() > kLongestName || has_control(item)) {
+    if (item.empty() || item.size() > lock::kLongestResource || has_control(item)) {
       return bad(in_quotes(item) + " is not the name of a resource: use up to 64 bytes without blanks");
     }
     if (!range && is_range(item, list)) return bad(in_quotes(item) + " would be one resource, not a range" + instead);
   }
   const long long count = lock::names_in(list);
-  if (count > lock::kMostNames) {
-    return bad("the list has more than " + std::to_string(lock::kMostNames) + " names");
-  }
+  if (count > lock::kMostNames) return bad("the list has more than " + most + " names");
   std::set<std::string> known;
   for (long long i = 0; i < count; ++i) {
     const std::string name = lock::name_in(list, i);

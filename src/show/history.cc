@@ -112,17 +112,17 @@ std::string report_text(const std::vector<lock::Report>& reports, const Screen& 
   constexpr std::size_t kMostCauses = 5;
   std::vector<Row> locks{headings({"NAME", "RUNS", "FAILED", "WAIT50", "WAIT95", "HELD50", "HELD95", "BUSY", "QUEUE"})};
   std::vector<Row> causes{headings({"NAME", "OTHERS WAITED", "HOLDS", "HOLDER", "COMMAND"})};
-  const auto middle = [](const lock::Spread& spread) { return spread.count ? rough_duration(spread.median) : "-"; };
-  const auto most = [](const lock::Spread& spread) { return spread.count ? rough_duration(spread.p95) : "-"; };
+  const auto middle = [](const lock::Spread& spread) { return spread.median; };
+  const auto most = [](const lock::Spread& spread) { return spread.p95; };
   for (const lock::Report& one : reports) {
     const std::string name = one.name.display();
     locks.push_back({name,
                      std::to_string(one.runs),
                      {std::to_string(one.failed), one.failed == 0 ? Style::none : Style::bad},
-                     middle(one.waited),
-                     most(one.waited),
-                     middle(one.held),
-                     most(one.held),
+                     time_text(one.waited.transform(middle)),
+                     time_text(one.waited.transform(most)),
+                     time_text(one.held.transform(middle)),
+                     time_text(one.held.transform(most)),
                      std::to_string(one.held_percent) + " %",
                      std::to_string(one.longest_queue)});
     for (const lock::Cause& cause : one.causes | std::views::take(kMostCauses)) {

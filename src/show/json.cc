@@ -294,9 +294,9 @@ Result<void> HoldsAsJson::add(const lock::PastHold& hold) {
 Result<void> HoldsAsJson::end() { return print_(std::exchange(piece_, {}) + "\n]\n"); }
 
 std::string report_json(const std::vector<lock::Report>& reports) {
-  const auto spread = [](const lock::Spread& spread) -> Json {
-    if (spread.count == 0) return nullptr;
-    return {{"p50", spread.median.count()}, {"p95", spread.p95.count()}, {"total", spread.total.count()}};
+  const auto spread = [](const std::optional<lock::Spread>& spread) -> Json {
+    if (!spread) return nullptr;
+    return {{"p50", spread->median.count()}, {"p95", spread->p95.count()}, {"total", spread->total.count()}};
   };
   Json all = Json::array();
   for (const lock::Report& one : reports) {

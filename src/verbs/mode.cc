@@ -7,7 +7,6 @@ namespace rlock::lock {
 namespace {
 
 constexpr long long kHighest = 1'000'000;  // a number of a slot is less
-constexpr std::size_t kLongestName = 64;   // of a resource
 
 // A permit's id is 32 hexadecimal digits, the start of rlock's owner id (lua/06_semaphore.lua); "" for others.
 std::string permit_of(const std::string& owner) {
@@ -122,7 +121,7 @@ Slots Slots::read(std::string_view numbers, const std::vector<std::string>& list
     if (!number || *number < 0 || *number >= kHighest || slots.numbers.size() == kMostTaken) return {};
     slots.numbers.push_back(static_cast<int>(*number));
     const std::string name = name_in(list, *number);
-    if (!name.empty() && !has_control(name)) slots.resources.push_back(name.substr(0, kLongestName));
+    if (!name.empty() && !has_control(name)) slots.resources.push_back(name.substr(0, kLongestResource));
   }
   if (slots.resources.size() < slots.numbers.size()) slots.resources.clear();
   return slots;

@@ -46,8 +46,7 @@
 // clocks agree as far as one may step.
 //
 // What is missing: the replicas of a cluster; several names, and the order of the queue, in a cluster and behind
-// Sentinels; other clients; a server without memory; shorter runs that still fail than
-// --shrink finds.
+// Sentinels; other clients; a server without memory; shorter runs that still fail than --shrink finds.
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/wait.h>

@@ -111,7 +111,7 @@ TEST(Report, OfManyHoldsWithImpossibleTimesIsMadeAtOnceAndWithoutAnOverflow) {
   EXPECT_EQ(report.longest_queue, 50'000u);
   ASSERT_EQ(report.causes.size(), 1u);
   EXPECT_EQ(report.causes[0].waited_for, milliseconds(1'000'000h));
-  EXPECT_EQ(report.waited.total, 50'000 * kTenYears);
+  EXPECT_EQ(report.waited->total, 50'000 * kTenYears);
 }
 
 TEST(Forecast, AddsTheRestOfThePresentHoldAndAMedianForEachWaiterAheadFromFiveHoldsOn) {
