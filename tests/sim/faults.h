@@ -13,12 +13,14 @@ class Faults {
  public:
   enum class Kind {
     // of a message or connection
-    cut,         // the connection ends before it arrives
-    lost_reply,  // it is executed, and the connection ends
-    torn_reply,  // the same, after a part of the reply
-    silence,     // the connection is dead without a sign
-    delay,       // up to 40 s
-    part,        // a client and a server hear nothing of each other for a while, or one of them not of the other
+    cut,            // the connection ends before it arrives
+    lost_reply,     // it is executed, and the connection ends
+    torn_reply,     // the same, after a part of the reply
+    silence,        // the connection is dead without a sign
+    delay,          // up to 40 s
+    request_twice,  // it is executed once more, later
+    message_twice,  // what was published
+    part,           // a client and a server hear nothing of each other for a while, or one of them not of the other
     // of a process
     kill_guards,   // all of them, by kill -9
     stop_monitor,  // for a while; the frontend and the command go on
@@ -32,7 +34,10 @@ class Faults {
     crash_all,   // it comes back empty
     hang,
     forget_scripts,
-    clock,  // it steps, within the model; and its rate differs
+    full,       // it is out of memory, for a while
+    busy,       // with a script, for a while
+    read_only,  // for a while
+    clock,      // it steps, within the model; and its rate differs
     // of several servers
     split,      // the master is cut off, maybe together with others
     fail_over,  // SENTINEL FAILOVER
@@ -41,15 +46,18 @@ class Faults {
     // outside of what rlock promises (--outside)
     large_step,   // of a server's clock
     stop_guards,  // all of them, but the command goes on
+    evict,        // a key is gone
     unfenced,     // there is no min-replicas-to-write
   };
-  static constexpr std::size_t kKinds = 25;
+  static constexpr std::size_t kKinds = 31;
   // With whom it happens to.
   static constexpr std::array<const char*, kKinds> kNames = {"cut, link",
                                                              "lost reply, link",
                                                              "torn reply, link",
                                                              "silence, link",
                                                              "delay, link",
+                                                             "request twice, link",
+                                                             "message twice, link",
                                                              "partition, job",
                                                              "kill -9, job",
                                                              "stop of the monitor, job",
@@ -62,6 +70,9 @@ class Faults {
                                                              "crash without data, server",
                                                              "hang, server",
                                                              "SCRIPT FLUSH, server",
+                                                             "full memory, server",
+                                                             "BUSY, server",
+                                                             "READONLY, server",
                                                              "step of the clock, server",
                                                              "partition of the servers, server",
                                                              "SENTINEL FAILOVER, server",
@@ -69,6 +80,7 @@ class Faults {
                                                              "move of a slot at once",
                                                              "large step of the clock, server",
                                                              "stop of the guards, job",
+                                                             "eviction, server",
                                                              "no min-replicas-to-write"};
 
   // A set of kinds.

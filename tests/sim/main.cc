@@ -314,6 +314,10 @@ class World {
     if (!network_.is_up(i)) return;
     if (faults_.happens(hang, number)) network_.hang(i, scheduler_.now() + span);
     if (faults_.happens(forget_scripts, number)) server.forget_scripts();
+    if (faults_.happens(full, number)) server.ail(Server::Ailment::full, scheduler_.now() + span);
+    if (faults_.happens(busy, number)) server.ail(Server::Ailment::busy, scheduler_.now() + span);
+    if (faults_.happens(read_only, number)) server.ail(Server::Ailment::read_only, scheduler_.now() + span);
+    if (faults_.happens(evict, number)) server.evict();
     if (may_step() && faults_.happens(clock, number))
       server.clock.offset += random_.chance(0.5) ? longest_step() : random_.below(longest_step());
     if (faults_.happens(large_step, number)) server.clock.offset += random_.between(1000, lease_) * kMillisecond;

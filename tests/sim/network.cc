@@ -89,6 +89,10 @@ void Network::arrive(int number, const std::string& bytes) {
     return;
   }
   place.server->receive(number, bytes);
+  if (!faults_.happens(Kind::request_twice, number)) return;
+  world->in(world->random.spread(kMillisecond, 40 * kSecond), [&place, bytes] {
+    if (!place.down) place.server->receive_from_nobody(bytes);
+  });
 }
 
 void Network::send(int number, std::string bytes) {
@@ -100,6 +104,7 @@ void Network::send(int number, std::string bytes) {
   }
   const bool lost = faults_.happens(Kind::lost_reply, number),
              torn = !lost && faults_.happens(Kind::torn_reply, number);
+  if (Server::is_message(bytes) && faults_.happens(Kind::message_twice, number)) bytes += bytes;
   if (lost) bytes.clear();
   if (torn) bytes.resize(static_cast<std::size_t>(world->random.below(static_cast<Time>(bytes.size()))));
   link->to_close = lost || torn;

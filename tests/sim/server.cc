@@ -119,6 +119,11 @@ std::size_t Server::entries_with(const std::string& key, const std::string& text
       std::ranges::count_if(found->value->elements, [&](const std::string& one) { return one.contains(text); }));
 }
 
+void Server::evict() {
+  auto& keys = data().entries;
+  if (!keys.empty()) keys.erase(keys.begin() + world->random.below(std::ssize(keys)));
+}
+
 void Server::save() { saved_ = data(); }
 
 void Server::restart(Keeps keeps) {
@@ -128,6 +133,7 @@ void Server::restart(Keeps keeps) {
   database_.started = database_.now;
   database_.run = database_.life = ++lives_;
   saved_ = database_;
+  ailment_ = Ailment::none;
   clients_.clear();
   known_.clear();
   if (peers) peers->restarted(*this);
@@ -152,15 +158,30 @@ void Server::receive(int client, const std::string& bytes) {
   }
 }
 
+void Server::receive_from_nobody(const std::string& bytes) {
+  constexpr int kNobody = 0;
+  add(kNobody);
+  receive(kNobody, bytes);
+  remove(kNobody);
+}
+
+bool Server::is_message(const std::string& bytes) {
+  return bytes.starts_with("*3\r\n$7\r\nmessage") || bytes.starts_with("*3\r\n$8\r\nsmessage");
+}
+
 model::Session Server::session() {
-  model::Session session(database_, *this, false);
-  if (peers) session.refuses = [this](const Words& words, bool first) { return peers->refuses(*this, words, first); };
+  model::Session session(database_, *this, ails(Ailment::full));
+  session.refuses = [this](const Words& words, bool first_write) -> std::string {
+    if (first_write && ails(Ailment::read_only)) return "READONLY You can't write against a read only replica.";
+    return peers ? peers->refuses(*this, words, first_write) : "";
+  };
   return session;
 }
 
 std::string Server::execute(Client& client, const std::vector<std::string>& words) {
   data();
   const std::string& command = words[0];
+  if (ails(Ailment::busy)) return "-BUSY Redis is busy running a script.\r\n";
   if (command == "EVALSHA" || command == "EVAL") {
     const std::string sha1 = command == "EVAL" ? Scripts::sha1(words[1]) : words[1];
     if (command == "EVAL") known_[sha1] = scripts_.number_of(words[1]);

@@ -84,11 +84,24 @@ class Server final : model::Listeners {
   void remove(int client) { clients_.erase(client); }
   // Executes what has come, which may be several commands or a part of one.
   void receive(int client, const std::string& bytes);
+  // The same, and nobody gets the answer.
+  void receive_from_nobody(const std::string& bytes);
+
+  // Whether a client gets these bytes because somebody has published something.
+  static bool is_message(const std::string& bytes);
 
   // Starts again, with all of its data, those that it has saved, or none.
   enum class Keeps { all, some, nothing };
   void restart(Keeps keeps);
   void forget_scripts() { known_.clear(); }
+  // Of its keys, one is gone.
+  void evict();
+  // Until then it refuses what needs memory, all, or what writes.
+  enum class Ailment { none, full, busy, read_only };
+  void ail(Ailment what, Time until) {
+    ailment_ = what;
+    ails_until_ = until;
+  }
   // Remembers the data, as a snapshot does.
   void save();
 
@@ -108,6 +121,7 @@ class Server final : model::Listeners {
   std::size_t entries_with(const std::string& key, const std::string& text);
 
  private:
+  bool ails(Ailment what) const { return ailment_ == what && world->now() < ails_until_; }
   model::Session session();
   std::string execute(Client& client, const std::vector<std::string>& words);
   std::string run(const std::vector<std::string>& words, const std::string& sha1);
@@ -122,6 +136,8 @@ class Server final : model::Listeners {
   std::map<int, Client> clients_;
   std::map<std::string, int> known_;  // scripts, by their SHA1
   int lives_ = 0;
+  Ailment ailment_ = Ailment::none;
+  Time ails_until_ = 0;
   Peers::Messages said_;  // by the command that is being executed
 };
 
