@@ -40,7 +40,7 @@
 #                                  makes Redisson do it; $reply is the reply; fails if Redisson threw
 #   redisson_throws THREAD ...     the same, but it has to refuse, because the lock is not the thread's
 #   redisson_send THREAD ...       the same without waiting for the reply, for commands that block
-#   redisson_waits THREAD ...      sends it, and waits until Redisson listens, without a reply
+#   redisson_waits THREAD ...      sends it, and waits until its thread sleeps, without a reply
 #   redisson_replies THREAD        waits for the reply; it is in $reply
 #   reply FIELD                    a field of the last reply; a quote or a control character in it stays escaped
 #   value THREAD COMMAND ...       the same as redisson, and prints what Redisson has returned
@@ -360,9 +360,12 @@ redisson_throws() {
 
 redisson_waits() {
   redisson_send "$@"
-  wait_until waiters 1
+  wait_until sleeping "$1"
+  waiters 1
   not redisson_replies "$1"
 }
+
+sleeping() { [[ $(value looker is-waiting "$BATS_TEST_NUMBER.$1") == true ]]; }
 
 value() {
   redisson "$@" >&2

@@ -52,7 +52,7 @@ gone_by_redisson() { [[ $(redis r exists "$name") == 0 ]]; }
   [[ $(value j read-trylock "$name" 0 30000) == false && $(value j write-trylock "$name" 0 30000) == false ]]
   [[ $(value j write-is-locked "$name") == true && $(value j read-is-locked "$name") == false ]]
   redisson_throws j read-unlock "$name"
-  redisson_send k read-lock "$name"
+  redisson_waits k read-lock "$name"
   redisson_waits j read-lock "$name"
   end_job writer
   redisson_wakes j
@@ -271,7 +271,7 @@ lasts_less() { (($(redis r pttl "$name") <= WATCHDOG_MS)); }
   redisson_throws k read-unlock "$name"
   [[ $(redis r hlen "$name") == 2 ]]
 
-  redisson_send j read-lock "$name"
+  redisson_waits j read-lock "$name"
   redisson_waits k read-lock "$name"
   rlock force-unlock --yes "$name"
   redisson_wakes j

@@ -14,7 +14,9 @@ import java.util.List;
 import java.util.Map;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
+import java.util.concurrent.Semaphore;
 import java.util.concurrent.TimeUnit;
+import java.util.concurrent.locks.LockSupport;
 import java.util.function.Function;
 import java.util.stream.Collectors;
 import java.util.stream.IntStream;
@@ -55,6 +57,7 @@ import org.redisson.config.Config;
  *   permit-unlock NAME [ID] (without ID, this thread's last one), try-release-permit NAME ID, try-set-permits NAME N,
  *   set-permits NAME N, available-permits (free ones), all-permits
  *   set-semaphore NAME N, try-semaphore, set-latch NAME N, count-down, which are not locks
+ *   is-waiting THREAD              whether that thread sleeps until a message wakes it. Before that, it may miss one.
  *
  * The driver answers each with one JSON object on a line: thread, command, name, owner (the thread's field in the
  * lock), ok, value (Redisson's result), or error and message (its exception), and waited_ms. "quit" or the end of the
@@ -110,6 +113,7 @@ public final class Driver {
         });
         verbs.put("fenced-lock", (name, args) -> newer(newer(redisson, "getFencedLock", name), "lockAndGetToken"));
         verbs.put("token", (name, args) -> newer(newer(redisson, "getFencedLock", name), "getToken"));
+        verbs.put("is-waiting", (label, args) -> isWaiting(label));
         permitVerbs();
         numberVerbs();
     }
@@ -224,9 +228,17 @@ public final class Driver {
         String line;
         while ((line = in.readLine()) != null && !line.equals("quit")) {
             String[] words = line.split(" ");
-            threads.computeIfAbsent(words[0], label -> Executors.newSingleThreadExecutor())
+            threads.computeIfAbsent(words[0], label -> Executors.newSingleThreadExecutor(task -> new Thread(task, label)))
                     .execute(() -> print(run(words)));
         }
+    }
+
+    private static boolean isWaiting(String label) {
+        return Thread.getAllStackTraces().entrySet().stream()
+                .filter(entry -> entry.getKey().getName().equals(label))
+                .map(entry -> Arrays.stream(entry.getValue()).map(StackTraceElement::getClassName).toList())
+                .anyMatch(classes -> classes.contains(Semaphore.class.getName())
+                        && classes.contains(LockSupport.class.getName()));
     }
 
     private Map<String, Object> run(String[] words) {
