@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
-// completions_gen SHELL TEMPLATE SCRIPT: generates the completion of a shell from the table of options, at build time.
-// Replaces each line @PLACE@ of the template. Fails if the table has an unknown kind of argument, or the template an
+// completions_gen TEMPLATES SCRIPTS HEADER: generates the completions of all shells from the table of options, at build
+// time: a script in the folder SCRIPTS for each template in the folder TEMPLATES, and a header with their texts.
+// Replaces each line @PLACE@ of a template. Fails if the table has an unknown kind of argument, or a template an
 // unknown place.
 #include <algorithm>
 #include <cstdlib>
@@ -9,6 +10,7 @@
 #include <iostream>
 #include <map>
 #include <string>
+#include <tuple>
 #include <vector>
 
 #include "options/help.h"
@@ -227,30 +229,39 @@ Places for_fish() {
   return places;
 }
 
-int generate(std::string_view shell, std::istream& in, std::ostream& out) {
-  const Places places = shell == "bash"   ? for_bash()
-                        : shell == "zsh"  ? for_zsh()
-                        : shell == "fish" ? for_fish()
-                                          : (give_up("a shell is bash, zsh or fish"), Places{});
+std::string generate(const std::string& file, const Places& places) {
+  std::ifstream in(file);
+  std::string script;
   for (std::string line; std::getline(in, line);) {
     if (line.size() < 3 || line.front() != '@' || line.back() != '@') {
-      out << line << "\n";
+      script += line + "\n";
       continue;
     }
     const auto place = places.find(line.substr(1, line.size() - 2));
     if (place == places.end()) give_up("the template has an unknown place " + line);
-    out << place->second;
+    script += place->second;
   }
-  out.flush();
-  return in.eof() && out ? 0 : 1;
+  if (!in.eof()) give_up("cannot read " + file);
+  return script;
+}
+
+// In the order of the words of `rlock completion`.
+int generate_all(const std::string& templates, const std::string& scripts, const std::string& header) {
+  std::ofstream texts(header);
+  texts << "#pragma once\nnamespace rlock::cli {\ninline constexpr const char* kCompletions[] = {\n";
+  for (const auto& [name, file, places] : {std::tuple{"rlock.bash.in", "rlock", for_bash()},
+                                           {"_rlock.in", "_rlock", for_zsh()},
+                                           {"rlock.fish.in", "rlock.fish", for_fish()}}) {
+    const std::string script = generate(templates + "/" + name, places);
+    std::ofstream out(scripts + "/" + file);
+    if (!(out << script << std::flush)) give_up(std::string("cannot write ") + file);
+    texts << "R\"SCRIPT(" << script << ")SCRIPT\",\n";
+  }
+  texts << "};\n}\n" << std::flush;
+  return texts ? 0 : 1;
 }
 
 }  // namespace
 }  // namespace rlock::cli
 
-int main(int argc, char** argv) {
-  if (argc != 4) return 1;
-  std::ifstream in(argv[2]);
-  std::ofstream out(argv[3]);
-  return rlock::cli::generate(argv[1], in, out);
-}
+int main(int argc, char** argv) { return argc == 4 ? rlock::cli::generate_all(argv[1], argv[2], argv[3]) : 1; }

@@ -3,6 +3,7 @@
 #include <cstdlib>
 
 #include "cli/commands.h"
+#include "completions/embedded.h"
 #include "options/option_values.h"
 #include "options/passwords.h"
 #include "options/settings.h"
@@ -113,6 +114,13 @@ Result<std::string> settings_text(const Settings& settings, const CommonOptions&
   return text;
 }
 
+Result<Invocation> completion(const Parsed& parsed) {
+  const bool one = parsed.names.size() == 1 && !parsed.command;
+  const auto shell = choice_of(one ? parsed.names[0] : "", parsed.subcommand->synopsis);
+  if (!shell) return fail(Error::Code::usage, "completion needs one of bash, zsh and fish");
+  return PrintText{{}, kCompletions[shell->place]};
+}
+
 }  // namespace
 
 Result<int> execute(const PrintText& options) { return print(options.text, kDone); }
@@ -121,6 +129,8 @@ Result<Invocation> read_invocation(const Parsed& parsed) {
   start_early_log(parsed);
   if (parsed.error) return std::unexpected(*parsed.error);
   if (!parsed.subcommand) return PrintText{{}, parsed.version ? version_text() : parsed.text};
+  // A shell that starts asks for it, so it must not depend on a setting.
+  if (parsed.subcommand->name == "completion") return completion(parsed);
   const Settings settings = RLOCK_TRY(Settings::load(parsed));
   CommonOptions common = RLOCK_TRY(read_common(settings));
   start_log(common);

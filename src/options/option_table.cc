@@ -451,6 +451,13 @@ Exit status: 78 if a file, a variable or a value is wrong.
   rlock --url local: local stop     stop it until the next use
 )~"},
                              kLocal),
+    {.name = "completion",
+     .summary = "print the completion of a shell",
+     .synopsis = "bash|zsh|fish",
+     .notes = R"~(Examples:
+  source <(rlock completion bash)
+  rlock completion fish | source
+)~"},
     {.name = "help", .summary = "explain rlock or one of its subcommands", .synopsis = "[SUBCOMMAND]"},
     {.name = "version", .summary = "print the version, its commit and the libraries in it", .synopsis = ""},
 };

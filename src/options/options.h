@@ -188,7 +188,7 @@ struct LocalOptions : CommonOptions {
 };
 
 struct PrintText : CommonOptions {
-  std::string text;  // help, version, or all settings
+  std::string text;  // help, version, a completion, or all settings
 };
 
 // Parses the text that was given for an option, and sets the option's member. Errors: usage, config.

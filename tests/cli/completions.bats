@@ -4,7 +4,7 @@
 load ../lib/common
 load ../lib/docs
 
-SUBCOMMANDS='run acquire renew release status force-unlock history doctor config local help version'
+SUBCOMMANDS='run acquire renew release status force-unlock history doctor config local completion help version'
 
 setup_file() {
   redis_start srv
@@ -89,6 +89,11 @@ let_go() { redis srv flushall >/dev/null; }
     grep -E "^complete -c rlock( -n '__rlock_at $subcommand'| -s| -l)" "$BUILT/rlock.fish" | grep -oE -- ' -(s .|l [a-z-]+)' |
       sed 's/ -s /-/; s/ -l /--/' | sort | diff "of.$subcommand" -
   done
+}
+
+@test "rlock completion prints each script, whatever the configuration" {
+  local shell
+  for shell in bash zsh fish; do RLOCK_CONFIG=/none rlock completion "$shell" | cmp "$(script_of "$shell")" -; done
 }
 
 @test "the words offered for an option are those that rlock accepts" {

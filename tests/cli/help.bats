@@ -4,7 +4,7 @@ load ../lib/common
 
 setup() { cd "$BATS_TEST_TMPDIR" || return; }
 
-SUBCOMMANDS='run acquire renew release status force-unlock history doctor config local help version'
+SUBCOMMANDS='run acquire renew release status force-unlock history doctor config local completion help version'
 
 # longest: the length of the longest line on standard input, except for examples, which stay unchanged for copying.
 longest() { grep -vE '^  (rlock |owner=|eval |\./)' | awk '{ if (length($0) > most) most = length($0) } END { print most }'; }

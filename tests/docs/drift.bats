@@ -13,7 +13,7 @@ setup() {
   use_server srv
 }
 
-SUBCOMMANDS='run acquire renew release status force-unlock history doctor config local help version'
+SUBCOMMANDS='run acquire renew release status force-unlock history doctor config local completion help version'
 
 # Long options, one per line.
 of_help() {
@@ -128,7 +128,7 @@ statuses() { sed -n 's/^ *k[A-Za-z]* = \([0-9]*\),.*/\1/p' "$ROOT/src/base/error
 
 @test "the man page's synopsis has the options of the subcommands, and no others" {
   local subcommand line option short long
-  for subcommand in acquire renew release status force-unlock history doctor config local; do
+  for subcommand in acquire renew release status force-unlock history doctor config local completion; do
     line=$(mandoc -T utf8 "$(page_of "$subcommand")" | col -bx | tr -s ' \n' '  ' | sed 's/DESCRIPTION.*//' | grep -oE "rlock $subcommand [^ ].*" | sed 's/ rlock .*//')
     [[ $line == "rlock $subcommand"* ]]
     { rlock "$subcommand" --help && rare "$subcommand" | sed 's/.*/  & /'; } >help
