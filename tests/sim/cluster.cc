@@ -30,11 +30,12 @@ Cluster::Cluster(Network& network, Faults& faults, bool calm, std::function<void
       faults_(faults),
       moved_(std::move(moved)),
       nodes_(network.size()),
+      fails_over_after_(world->random.spread(kSecond, 10 * kSecond)),
       calm_(calm),
       sharded_(calm || world->random.chance(0.8)),
       needs_all_(world->random.chance(0.5)) {
   for (std::size_t slot = 0; slot < kSlots; ++slot) {
-    owners_[slot] = static_cast<std::uint8_t>(slot * nodes_.size() / kSlots);
+    owners_[slot] = static_cast<std::uint8_t>(slot * kMasters / kSlots);
   }
   for (Node& node : nodes_) node.owners = owners_;
 }
@@ -64,14 +65,19 @@ std::string Cluster::redirection(const char* word, std::size_t slot, std::size_t
 
 // CLUSTER SLOTS. Since Redis 7, each server has four elements.
 std::string Cluster::slots(const Node& node) const {
+  const auto name = [&](std::size_t i) {
+    Words server = {bulk("10.0.0.1"), integer(Network::kFirstPort + static_cast<int>(i)),
+                    bulk("id" + std::to_string(i))};
+    if (sharded_) server.push_back(array({}));
+    return array(server);
+  };
   Words ranges;
   for (std::size_t begin = 0, end = 0; begin < kSlots; begin = end) {
     while (end < kSlots && node.owners[end] == node.owners[begin]) ++end;
-    const int owner = node.owners[begin];
-    Words server = {bulk("10.0.0.1"), integer(Network::kFirstPort + owner), bulk("id" + std::to_string(owner))};
-    if (sharded_) server.push_back(array({}));
-    ranges.push_back(
-        array({integer(static_cast<long long>(begin)), integer(static_cast<long long>(end) - 1), array(server)}));
+    const std::size_t owner = node.owners[begin];
+    Words range = {integer(static_cast<long long>(begin)), integer(static_cast<long long>(end) - 1), name(owner)};
+    if (has_replicas()) range.push_back(name(partner(owner)));
+    ranges.push_back(array(range));
   }
   return array(ranges);
 }
@@ -118,12 +124,13 @@ std::string Cluster::refuses(const Server& server, const Words& words, bool) con
   return "";
 }
 
-// Before there were channels of slots, each server passed messages on to the others.
+// Each server passes messages on to the others, those on channels of slots only to its master or replica.
 void Cluster::executed(Server& server, const Messages& messages) {
+  const auto self = static_cast<std::size_t>(server.index());
   for (const auto& [channel, text] : messages) {
-    if (channel.starts_with(model::kSharded)) continue;
+    const bool sharded = channel.starts_with(model::kSharded);
     for (std::size_t i = 0; i < nodes_.size(); ++i) {
-      if (static_cast<int>(i) == server.index()) continue;
+      if (i == self || (sharded && i != partner(self))) continue;
       world->in(world->random.spread(100 * kMicrosecond, 10 * kMillisecond), [this, i, channel, text] {
         if (network_.serves(i)) network_.server(i).tell(channel, text);
       });
@@ -136,9 +143,32 @@ void Cluster::happen() {
   for (std::size_t i = 0; i < nodes_.size(); ++i) {
     Time& since = nodes_[i].down_since;
     since = network_.serves(i) ? kNever : std::min(since, world->now());
+    if (std::ranges::find(masters_, i) == masters_.end()) continue;
     down_ = down_ || (needs_all_ && world->now() - kTimeout >= since);
+    const bool dead = !network_.is_up(i) && world->now() - fails_over_after_ >= since;
+    if (!has_replicas() || !moving_.empty()) continue;
+    if (dead || (network_.serves(i) && faults_.happens(Faults::Kind::fail_over, static_cast<int>(i) + 1))) fail_over(i);
   }
   begin_move();
+}
+
+void Cluster::fail_over(std::size_t master) {
+  const std::size_t next = partner(master);
+  if (!network_.serves(next)) return;
+  Server &from = network_.server(master), &to = network_.server(next);
+  const bool loses = faults_.happens(Faults::Kind::lost_shard, from.index() + 1);
+  to.data().entries = loses ? from.saved().entries : from.data().entries;
+  from.data().entries.clear();
+  for (std::size_t slot = 0; slot < kSlots; ++slot) {
+    if (owners_[slot] != master) continue;
+    for (const std::size_t node : {master, next}) nodes_[node].owners[slot] = static_cast<std::uint8_t>(next);
+    owners_[slot] = static_cast<std::uint8_t>(next);
+  }
+  std::ranges::replace(masters_, master, next);
+  for (std::size_t i = 0; i < nodes_.size(); ++i) learn(i);
+  world->say(
+      [&] { return "server " + std::to_string(next + 1) + " takes the place of " + std::to_string(master + 1); });
+  moved_();
 }
 
 void Cluster::begin_move() {
@@ -146,9 +176,9 @@ void Cluster::begin_move() {
   if (count == 0) return;
   Move move{.slot = used_[static_cast<std::size_t>(world->random.below(count))], .from = 0, .to = 0};
   move.from = owners_[move.slot];
-  move.to = (move.from + 1 + static_cast<std::size_t>(world->random.below(2))) % nodes_.size();
+  move.to = masters_[static_cast<std::size_t>(world->random.below(kMasters))];
   const auto slot = static_cast<std::int64_t>(move.slot);
-  if (moving_.contains(move.slot)) return;
+  if (moving_.contains(move.slot) || move.to == move.from) return;
   const bool at_once = faults_.happens(Faults::Kind::move_at_once, slot);
   if (!at_once && !faults_.happens(Faults::Kind::move, slot)) return;
   if (!at_once) move.pause = calm_ ? 10 * kMillisecond : world->random.spread(kMillisecond, 20 * kSecond);
@@ -167,7 +197,7 @@ void Cluster::go_on(Move move) {
   world->say(
       [&] { return "slot " + std::to_string(move.slot) + " has moved to server " + std::to_string(move.to + 1); });
   moving_.erase(move.slot);
-  for (std::size_t i = 0; i < nodes_.size(); ++i) learn(i, move.slot);
+  for (std::size_t i = 0; i < nodes_.size(); ++i) learn(i);
   moved_();
 }
 
@@ -207,10 +237,12 @@ bool Cluster::move_a_key(const Move& move) {
 }
 
 // A server that did not take part learns of it from the others.
-void Cluster::learn(std::size_t node, std::size_t slot) {
-  world->in(world->random.spread(kMillisecond, 2 * kSecond), [this, node, slot] {
-    if (!network_.serves(node)) return learn(node, slot);
-    if (!moving_.contains(slot)) nodes_[node].owners[slot] = owners_[slot];
+void Cluster::learn(std::size_t node) {
+  world->in(world->random.spread(kMillisecond, 2 * kSecond), [this, node] {
+    if (!network_.serves(node)) return learn(node);
+    for (std::size_t slot = 0; slot < kSlots; ++slot) {
+      if (!moving_.contains(slot)) nodes_[node].owners[slot] = owners_[slot];
+    }
   });
 }
 

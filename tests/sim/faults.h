@@ -40,16 +40,17 @@ class Faults {
     clock,      // it steps, within the model; and its rate differs
     // of several servers
     split,      // the master is cut off, maybe together with others
-    fail_over,  // SENTINEL FAILOVER
+    fail_over,  // SENTINEL FAILOVER or CLUSTER FAILOVER
     move,       // a slot of a cluster, key by key
     move_at_once,
     // outside of what rlock promises (--outside)
     large_step,   // of a server's clock
     stop_guards,  // all of them, but the command goes on
     evict,        // a key is gone
+    lost_shard,   // a replica in a cluster that takes its master's place has an earlier state
     unfenced,     // there is no min-replicas-to-write
   };
-  static constexpr std::size_t kKinds = 31;
+  static constexpr std::size_t kKinds = 32;
   // With whom it happens to.
   static constexpr std::array<const char*, kKinds> kNames = {"cut, link",
                                                              "lost reply, link",
@@ -75,12 +76,13 @@ class Faults {
                                                              "READONLY, server",
                                                              "step of the clock, server",
                                                              "partition of the servers, server",
-                                                             "SENTINEL FAILOVER, server",
+                                                             "failover by hand, server",
                                                              "move of a slot",
                                                              "move of a slot at once",
                                                              "large step of the clock, server",
                                                              "stop of the guards, job",
                                                              "eviction, server",
+                                                             "failover with a snapshot, server",
                                                              "no min-replicas-to-write"};
 
   // A set of kinds.

@@ -117,6 +117,7 @@ class Server final : model::Listeners {
   bool has(const std::string& key) const { return database_.find(model::id_of_key(key)) != nullptr; }
   // Its data now.
   model::Database& data();
+  const model::Database& saved() const { return saved_; }
   // How many entries of that stream have that text.
   std::size_t entries_with(const std::string& key, const std::string& text);
 
