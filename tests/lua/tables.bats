@@ -70,12 +70,3 @@ wrong() { noticed "$1" '== a' "${@:2}"; }
 @test "string" { table string; }
 @test "token" { table token; }
 @test "untrusted" { table untrusted; }
-
-@test "a thousand random requests for slots get what a model of the queue says" {
-  not_over acl 'it empties the server'
-  local seed=${SEED:-$RANDOM}
-  echo "# SEED=$seed" >&3
-  run python3 -B "$TESTS_DIR/lib/pools_simulation.py" "$srv_sock" "$WORDS" "$seed" "${REQUESTS:-1000}"
-  printf '# %s\n' "${lines[@]}" >&3
-  [[ $status == 0 ]]
-}
