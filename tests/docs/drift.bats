@@ -165,16 +165,49 @@ statuses() { sed -n 's/^ *k[A-Za-z]* = \([0-9]*\),.*/\1/p' "$ROOT/src/base/error
     <(sed -n '/^## Exit status/,$p' "$ROOT/docs/guarantees.md" | grep -oE '^\| [0-9]+|`[a-z][a-z -]*`:' | tr -d '|`:' | sed 's/^ //')
 }
 
-# settings: the names of the options that variables and configuration files can set, too.
-settings() {
-  tr '\n' ' ' <"$ROOT/src/options/option_table.cc" | grep -oE '\{"(-.,)?--[a-z-]+",[^{}]*\bkSetting' |
-    sed -E 's/^\{"(-.,)?--([a-z-]+)".*/\2/' | sort -u
+# settings: the names of what variables and configuration files can set, too.
+settings() { sed -n 's/^    "\([a-z-]*\)": {$/\1/p' "$ROOT/docs/schema/rlock.toml.json" | sort; }
+
+@test "the schema of rlock.toml is what this test makes of the table of options, and rlock takes the numbers that it allows" {
+  python3 - "$ROOT/src/options/option_table.cc" >made <<'PYTHON'
+import json, re, sys
+
+KINDS = {
+    "": {"type": "boolean"},
+    "DUR": {"type": ["string", "integer"], "minimum": 0},
+    "URL": {"type": ["string", "array"], "items": {"type": "string"}, "minItems": 1},
+}
+properties = {}
+# --config has no function; it sets nothing, and is not allowed in a file.
+for name, value, row in re.findall(r'\{"(?:-.,)?--([a-z-]+)", "([^"]*)",([^{}]*)\bkSetting\b', open(sys.argv[1]).read()):
+    kind = {"enum": value.split("|")} if "|" in value else KINDS.get(value, {"type": "string"})
+    if limits := re.search(r"number<(-?[\d']+), ([\d']+), ", row):
+        least, most = (int(limit.replace("'", "")) for limit in limits.groups())
+        kind = {"type": "integer", "minimum": least, "maximum": most}
+    texts = re.findall('"([^"]*)"', re.sub("<.*?>", "", row, flags=re.S))
+    properties.setdefault(name, {"description": "".join(texts), **kind})
+schema = {"$schema": "http://json-schema.org/draft-04/schema#", "title": "rlock.toml", "type": "object"}
+print(json.dumps({**schema, "properties": properties, "additionalProperties": False}, indent=2))
+PYTHON
+  diff "$ROOT/docs/schema/rlock.toml.json" made
+  python3 - "$RLOCK" <<'PYTHON'
+import json, subprocess, sys
+
+def status(text):
+    open("c.toml", "w").write(text)
+    return subprocess.run([sys.argv[1], "config", "--config", "c.toml"], capture_output=True).returncode
+
+numbers = {name: one for name, one in json.load(open("made"))["properties"].items() if one.get("type") == "integer"}
+assert len(numbers) > 3
+for limit, beyond in ("minimum", -1), ("maximum", 1):
+    assert status("".join(f"{name} = {one[limit]}\n" for name, one in numbers.items())) == 0
+    assert all(status(f"{name} = {one[limit] + beyond}") == 78 for name, one in numbers.items())
+PYTHON
 }
 
 @test "the settings of a configuration file are those that rlock.toml(5) lists, and rlock(1) has a variable for each" {
   local option
   sed -n 's/^The settings are \(.*\)\.$/\1/p' "$ROOT/man/rlock.toml.5" | sed 's/ and /, /; s/, /\n/g' | sort >listed
-  # --config sets nothing and is not allowed in a file.
   settings | diff - listed
   (($(wc -l <listed) >= 20))
   while IFS= read -r option; do

@@ -25,6 +25,7 @@ load ../lib/common
     (cd "$TESTS_DIR/../packaging" && find examples -type f -printf 'share/doc/rlock/%p\n')
     (cd "$TESTS_DIR/../packaging" && find prometheus -type f -printf 'share/doc/rlock/examples/%p\n')
   } | sort >expected
+  grep -qxF "$(sed -n '1s,^#:schema file:///usr/,,p' "$TESTS_DIR/../packaging/rlock.toml")" expected
   (cd usr && find . -type f -size +0 | sed 's,^\./,,' | sort) >found
   diff expected found
 }
