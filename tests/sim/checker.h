@@ -90,6 +90,12 @@ class Checker {
     if (share.is_whole()) lock.last_whole_token = token;
     goes_on(name, job, share);
   }
+  // The same of a client that has no token and no place in the queue.
+  void begins_beside(const std::string& name, int job, std::int64_t now) {
+    ++sections_;
+    locks_[name].changed = now;
+    goes_on(name, job, {});
+  }
   // The same without a new grant, after ends(): the job was stopped.
   void goes_on(const std::string& name, int job, const Share& share) {
     auto& running = locks_[name].running;

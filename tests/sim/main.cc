@@ -45,7 +45,9 @@
 // have the same lease, and the clocks of servers differ by less than the guard waits. A cluster loses no data, also
 // when a replica takes its master's place, and its clocks agree as far as one may step.
 //
-// What is missing: other clients; shorter runs that still fail than --shrink finds.
+// Beside rlock's clients there may be Redisson's, on one server that keeps its data (redisson.h).
+//
+// What is missing: shorter runs that still fail than --shrink finds.
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
@@ -59,6 +61,7 @@
 
 #include "cluster.h"
 #include "job.h"
+#include "redisson.h"
 #include "replication.h"
 
 namespace rlock::sim {
@@ -103,7 +106,14 @@ class World {
     mixed_ = !edge_ && random_.chance(0.5);
     const auto clients = random_.between(2, 6), locks = random_.between(1, 2);
     for (int i = 0; i < settings_.clients; ++i) start_job("lock0");
-    for (Time i = 0; settings_.clients == 0 && i < clients; ++i) start_job(name_of_lock(static_cast<int>(i % locks)));
+    std::string plain;
+    for (Time i = 0; settings_.clients == 0 && i < clients; ++i) {
+      const std::string name = name_of_lock(static_cast<int>(i % locks));
+      if (name.starts_with("lock")) plain = name;
+      start_job(name);
+    }
+    const bool alone = settings_.servers == 1 && !peers_;
+    if (alone && !plain.empty() && !loses_data() && random_.chance(0.5)) start_redisson(plain);
     watch();
     scheduler_.run_until(kFaults);
     faults_.end();
@@ -233,6 +243,16 @@ class World {
     });
   }
 
+  // Nothing protects a lock of Redisson's from lost data.
+  void start_redisson(const std::string& name) {
+    for (Time left = random_.between(1, 2); left > 0; --left) {
+      auto& process = *processes_beside_.emplace_back(std::make_unique<Process>());
+      process.number = 900'000 + static_cast<int>(left);
+      auto& client = *clients_beside_.emplace_back(std::make_unique<Redisson>(process, name, addresses_, checker_));
+      scheduler_.start(process, [&client] { client.run_until(kLength); });
+    }
+  }
+
   // The next job of that client.
   void later(const std::string& name) {
     scheduler_.in(random_.spread(kMillisecond, 2 * kSecond), [this, name] { start_job(name); });
@@ -244,6 +264,11 @@ class World {
     if (ending_) return;
     for (std::size_t i = 0; i < jobs_.size(); ++i) {
       if (!jobs_[i]->over()) trouble(i);
+    }
+    for (const auto& process : processes_beside_) {
+      const Time then = scheduler_.now() + random_.spread(kMillisecond, 60 * kSecond);
+      if (faults_.happens(Faults::Kind::stop_all, process->number)) process->stopped_until = then;
+      if (faults_.happens(Faults::Kind::part, process->number)) network_.part(*process, 0, true, true, then);
     }
     for (std::size_t i = 0; i < network_.size(); ++i) trouble_server(i);
     if (peers_) peers_->happen();
@@ -362,6 +387,8 @@ class World {
   std::vector<std::unique_ptr<Process>> processes_;  // of the jobs, in the same order
   Process operator_{.number = 999'999};              // who takes locks away
   std::vector<std::unique_ptr<SimulatedJob>> jobs_;
+  std::vector<std::unique_ptr<Process>> processes_beside_;  // of these
+  std::vector<std::unique_ptr<Redisson>> clients_beside_;
   std::string addresses_;
   Time lease_ = 0, next_step_ = 0;
   std::uint64_t violations_ = 0;

@@ -87,7 +87,7 @@ int Scripts::number_of(const std::string& text) {
   const std::string name = sha1(text);
   const auto found = numbers_.find(name);
   if (found != numbers_.end()) return found->second;
-  return numbers_[name] = interpreter_.load(name, instead_.empty() ? text : instead_);
+  return numbers_[name] = interpreter_.load(name, instead_.empty() || !text.contains("rlock") ? text : instead_);
 }
 
 long long Clock::at(Time now) const {
