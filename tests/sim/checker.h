@@ -154,7 +154,7 @@ class Checker {
   // A key of a server; `expires`: it has a TTL.
   void stored(const std::string& key, bool expires) {
     const bool may_stay = key.starts_with("redisson_lock_token:") || key == "rlock:epoch";
-    if (!expires && !may_stay) report_("the key " + key + " never expires");
+    if (!expires && !may_stay && lasting_.insert(key).second) report_("the key " + key + " never expires");
   }
   // The same long after all jobs have ended.
   void left(const std::string& key) {
@@ -185,7 +185,7 @@ class Checker {
   std::map<std::string, Lock> locks_;
   std::map<int, std::int64_t> asked_;  // when each job has begun to wait
   std::set<int> taken_;
-  std::set<std::string> succeeded_;
+  std::set<std::string> succeeded_, lasting_;
   std::uint64_t sections_ = 0;
 };
 

@@ -166,7 +166,7 @@ void Cluster::fail_over(std::size_t master) {
   }
   std::ranges::replace(masters_, master, next);
   for (std::size_t i = 0; i < nodes_.size(); ++i) learn(i);
-  world->say(
+  world->tell(
       [&] { return "server " + std::to_string(next + 1) + " takes the place of " + std::to_string(master + 1); });
   moved_();
 }
@@ -194,7 +194,7 @@ void Cluster::go_on(Move move) {
     do_step(move);
   } while (move.step < 5 && move.pause == 0);
   if (move.step < 5) return later(world->random.spread(100 * kMicrosecond, move.pause));
-  world->say(
+  world->tell(
       [&] { return "slot " + std::to_string(move.slot) + " has moved to server " + std::to_string(move.to + 1); });
   moving_.erase(move.slot);
   for (std::size_t i = 0; i < nodes_.size(); ++i) learn(i);

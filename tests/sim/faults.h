@@ -110,7 +110,7 @@ class Faults {
     if (over_ || chances_[which] == 0 || !randoms_[which].chance(chances_[which])) return false;
     ++counts_[which];
     world->note(kNames[which], whom);
-    world->say([&] { return std::string("FAULT: ") + kNames[which] + " " + std::to_string(whom); });
+    world->tell([&] { return std::string("FAULT: ") + kNames[which] + " " + std::to_string(whom); });
     return true;
   }
   bool has(Kind kind) const { return chances_[static_cast<std::size_t>(kind)] > 0; }

@@ -58,7 +58,7 @@ std::optional<lock::Taken> SimulatedJob::acquire(lock::Servers& servers) {
   });
   checker_.waits_no_more(plan_.number);
   const Time took = world->now() - began;
-  world->say([&] {
+  world->tell([&] {
     if (!taken) return "not acquired: " + taken.error().message;
     return taken->holds.empty() ? std::string("not acquired") : "acquired, token " + taken->holds.front().token;
   });
@@ -159,7 +159,7 @@ void SimulatedJob::decide(TimePoint now) {
 }
 
 void SimulatedJob::lose(run::Loss loss) {
-  world->say([&] { return "lost: " + loss.why; });
+  world->tell([&] { return "lost: " + loss.why; });
   if (loss.by.empty()) checker_.failed(plan_.number, loss.why);
   loss_ = std::move(loss);
   happen(Kind::lost);
@@ -183,7 +183,7 @@ void SimulatedJob::release() {
   static auto signals = *run::SignalBlock::begin();  // at which a release never looks
   const run::JobContext context{job_, *servers_, signals, *shared_};
   if (give_back(context, {life_->verdict(), life_->begun(), loss_})) happen(Kind::lost);
-  world->say([&] { return "released; the job has ended: " + std::string(word(life_->verdict().kind)); });
+  world->tell([&] { return "released; the job has ended: " + std::string(word(life_->verdict().kind)); });
   happen(Kind::released);
 }
 
@@ -205,7 +205,7 @@ void SimulatedJob::open_gate() {
   for (std::size_t i = 0; i < plan_.locks.size(); ++i) {
     const auto& [name, mode, share] = plan_.locks[i];
     checker_.begins(name, plan_.number, share, std::stoull(job_.holds[i].token), world->now());
-    world->say([&] { return "the command runs under " + name; });
+    world->tell([&] { return "the command runs under " + name; });
   }
   if (!plan_.once.empty()) checker_.runs(plan_.number, plan_.once);
   world->note("begins", plan_.number);
@@ -224,7 +224,7 @@ void SimulatedJob::end_command(JobEnd end) {
   running_ = false;
   for (const JobPlan::Lock& one : plan_.locks) checker_.ends(one.name, plan_.number, world->now());
   world->note("ends", plan_.number, end.value);
-  world->say(
+  world->tell(
       [&] { return "the command of job " + std::to_string(plan_.number) + " ends: " + std::string(word(end.kind)); });
 }
 
@@ -242,7 +242,7 @@ void SimulatedJob::frontend_looks() {
   if (over_ || process_.dead || stopped_ || guards_stopped_ || shared_->tree_empty) return;
   const Time then = time_of(deadlines().frontend_acts_at(shared_->last_killing));
   if (then > world->now()) return world->at(then, [this] { frontend_looks(); });
-  world->say([&] { return "the frontend of job " + std::to_string(plan_.number) + " kills the monitor"; });
+  world->tell([&] { return "the frontend of job " + std::to_string(plan_.number) + " kills the monitor"; });
   die();
 }
 

@@ -5,11 +5,13 @@
 //   tests/sim/run                           one world, of seed 1
 //   tests/sim/run --seconds 60              worlds of seeds 1, 2, 3 ... until 60 s have passed
 //   tests/sim/run --seed 7 --trace          what happens in the world of seed 7, a line for each event
+//   tests/sim/run --seed 7 --story          what has led to its first violation
 //   tests/sim/run --servers quorum3         instead of one server: quorum3, quorum5, sentinel or cluster
 //   tests/sim/run --outside                 with what is outside of rlock's promises, too: violations are expected
 //   tests/sim/run --twice --worlds 100      a hundred worlds, each twice, which must have the same history
 //   tests/sim/run --first --scripts DIR     until the first violation, with DIR/script.lua on the servers
-//   tests/sim/run --seed 7 --shrink         if that world fails, without which kinds of faults it still does
+//   tests/sim/run --seed 7 --shrink         if that world fails, without which clients and kinds of faults it still
+//                                           does, in which world soonest, and how that comes about
 //   tests/sim/run --clients 8               so many clients, all of which want lock0
 //
 // The last line is "SEED: N sections, F faults of K kinds, V violations, history DIGEST". The exit status is 0 only
@@ -46,8 +48,6 @@
 // when a replica takes its master's place, and its clocks agree as far as one may step.
 //
 // Beside rlock's clients there may be Redisson's, on one server that keeps its data (redisson.h).
-//
-// What is missing: shorter runs that still fail than --shrink finds.
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
@@ -67,15 +67,19 @@
 namespace rlock::sim {
 namespace {
 
+constexpr std::size_t kMostClients = 6, kOtherWorlds = 30;
+
 struct Settings {
   std::uint64_t seed = 1;
   double seconds = 0;  // or longer, until there are so many worlds
   std::uint64_t worlds = 1;
   enum class Kind { alone, sentinel, cluster } kind = Kind::alone;  // alone: one server, or a quorum
   int servers = 1, clients = 0;
-  bool outside = false, trace = false, first = false, twice = false, shrink = false;
+  bool outside = false, first = false, twice = false, shrink = false, quiet = false;
+  Scheduler::Trace trace = Scheduler::Trace::none;  // story: of one world, until its first violation
   Faults::Kinds without = 0;
-  std::string script;  // what the servers run in place of rlock's
+  unsigned dropped = 0;  // a bit for each client
+  std::string script;    // what the servers run in place of rlock's
 };
 
 // What one world has come to.
@@ -83,6 +87,7 @@ struct Totals {
   std::uint64_t sections = 0, jobs = 0, violations = 0, steps = 0;
   std::array<std::uint64_t, Faults::kKinds> faults{};
   double virtual_seconds = 0;
+  Time first_violation = kNever;
   char digest[33] = "";
 };
 
@@ -104,13 +109,13 @@ class World {
     make_servers();
     lease_ = (edge_ ? random_.between(1, 30) : random_.spread(1, 30)) * 1000;
     mixed_ = !edge_ && random_.chance(0.5);
-    const auto clients = random_.between(2, 6), locks = random_.between(1, 2);
+    const auto clients = random_.between(2, kMostClients), locks = random_.between(1, 2);
     for (int i = 0; i < settings_.clients; ++i) start_job("lock0");
     std::string plain;
     for (Time i = 0; settings_.clients == 0 && i < clients; ++i) {
       const std::string name = name_of_lock(static_cast<int>(i % locks));
       if (name.starts_with("lock")) plain = name;
-      start_job(name);
+      if (!(settings_.dropped >> i & 1)) start_job(name);
     }
     const bool alone = settings_.servers == 1 && !peers_;
     if (alone && !plain.empty() && !loses_data() && random_.chance(0.5)) start_redisson(plain);
@@ -130,7 +135,8 @@ class World {
                   .jobs = jobs_.size(),
                   .violations = violations_,
                   .steps = scheduler_.steps(),
-                  .faults = faults_.counts()};
+                  .faults = faults_.counts(),
+                  .first_violation = first_violation_};
     result.virtual_seconds = static_cast<double>(kLength + kEnd) / kSecond;
     std::strcpy(result.digest, scheduler_.digest().c_str());
     return result;
@@ -147,8 +153,14 @@ class World {
 
   void violation(const std::string& what) {
     ++violations_;
+    first_violation_ = std::min(first_violation_, scheduler_.now());
+    if (settings_.quiet) return;
+    scheduler_.tell_story();
     std::printf("VIOLATION in the world %llu at %.6f: %s\n", static_cast<unsigned long long>(seed_),
                 static_cast<double>(scheduler_.now()) / kSecond, what.c_str());
+    if (settings_.trace != Scheduler::Trace::story) return;
+    std::fflush(stdout);
+    _exit(0);
   }
 
   void make_servers() {
@@ -392,6 +404,7 @@ class World {
   std::string addresses_;
   Time lease_ = 0, next_step_ = 0;
   std::uint64_t violations_ = 0;
+  Time first_violation_ = kNever;
   bool mixed_ = false, ending_ = false;
 };
 
@@ -415,27 +428,49 @@ std::optional<Totals> run_world(const Settings& settings, std::uint64_t seed) {
   ::close(ends[0]);
   int status = 0;
   waitpid(child, &status, 0);
-  if (whole) return result;
+  const bool told = settings.trace == Scheduler::Trace::story && status == 0;
+  if (!whole && told) result.violations = 1;
+  if (whole || told) return result;
   std::printf("VIOLATION in the world %llu: it has died (status %d)\n", static_cast<unsigned long long>(seed), status);
   return {};
 }
 
-// Drops one kind of fault after the other, as long as the world still fails, and says which are left.
+// Drops clients and kinds of faults, one after the other, as long as the world still fails. Of the next worlds with
+// what is left, it tells the story of the one that fails soonest.
 void shrink(Settings settings, std::uint64_t seed) {
-  Totals last;
+  settings.quiet = true;
+  const auto fails_at = [](const Settings& tried, std::uint64_t in) {
+    const auto result = run_world(tried, in);
+    return result ? result->first_violation : 0;
+  };
+  Time soonest = fails_at(settings, seed);
+  const auto attempt = [&](const Settings& tried) {
+    const Time then = fails_at(tried, seed);
+    if (then == kNever) return;
+    settings = tried;
+    soonest = then;
+  };
+  for (std::size_t client = 0; client < kMostClients; ++client) {
+    Settings tried = settings;
+    tried.dropped |= 1U << client;
+    attempt(tried);
+  }
   for (std::size_t kind = 0; kind < Faults::kKinds; ++kind) {
     Settings tried = settings;
     tried.without |= Faults::set_of(kind);
-    const auto result = run_world(tried, seed);
-    if (result && result->violations == 0) continue;
-    settings = tried;
-    last = result.value_or(Totals{});
+    attempt(tried);
   }
-  std::printf("It still fails with --without %u, with these faults:\n", settings.without);
-  for (std::size_t kind = 0; kind < Faults::kKinds; ++kind) {
-    const bool left = !(settings.without & Faults::set_of(kind)) && last.faults[kind] > 0;
-    if (left) std::printf("  %s: %llu\n", Faults::kNames[kind], static_cast<unsigned long long>(last.faults[kind]));
+  for (std::uint64_t other = seed, last = seed + kOtherWorlds; other < last; ++other) {
+    const Time then = fails_at(settings, other);
+    if (then >= soonest) continue;
+    soonest = then;
+    seed = other;
   }
+  std::printf("It still fails with --seed %llu --without %u --drop %u:\n", static_cast<unsigned long long>(seed),
+              settings.without, settings.dropped);
+  settings.quiet = false;
+  settings.trace = Scheduler::Trace::story;
+  run_world(settings, seed);
 }
 
 double seconds_of(clockid_t clock) {
@@ -506,12 +541,12 @@ int run(const Settings& settings) {
 constexpr const char* kUsage =
     "usage: sim [--seed S] [--worlds N] [--seconds T] [--servers one|quorum3|quorum5|sentinel|cluster] [--scripts "
     "DIR]\n"
-    "           [--clients N] [--outside] [--first] [--twice] [--shrink] [--without KINDS] [--trace]\n";
+    "           [--clients N] [--outside] [--first] [--twice] [--shrink] [--without KINDS] [--drop CLIENTS]\n"
+    "           [--trace] [--story]\n";
 
 Settings settings_of(int argc, char** argv) {
   Settings settings;
-  const std::map<std::string, bool*> flags = {{"--trace", &settings.trace},
-                                              {"--outside", &settings.outside},
+  const std::map<std::string, bool*> flags = {{"--outside", &settings.outside},
                                               {"--first", &settings.first},
                                               {"--twice", &settings.twice},
                                               {"--shrink", &settings.shrink}};
@@ -522,11 +557,17 @@ Settings settings_of(int argc, char** argv) {
       *flag->second = true;
       continue;
     }
+    if (option == "--trace" || option == "--story") {
+      settings.trace = option == "--trace" ? Scheduler::Trace::all : Scheduler::Trace::story;
+      continue;
+    }
     ++i;
     if (option == "--seed") {
       settings.seed = std::stoull(value);
     } else if (option == "--without") {
       settings.without = static_cast<Faults::Kinds>(std::stoul(value));
+    } else if (option == "--drop") {
+      settings.dropped = static_cast<unsigned>(std::stoul(value));
     } else if (option == "--clients") {
       settings.clients = std::stoi(value);
     } else if (option == "--worlds") {

@@ -112,7 +112,7 @@ void Replication::copy(std::size_t from, std::size_t to, const Messages& message
 
 // REPLICAOF: its own replicas are disconnected.
 void Replication::follow(std::size_t i, std::size_t master) {
-  world->say([&] { return "server " + std::to_string(i + 1) + " follows server " + std::to_string(master + 1); });
+  world->tell([&] { return "server " + std::to_string(i + 1) + " follows server " + std::to_string(master + 1); });
   unlink(i);
   members_[i].master = master;
   members_[i].told_at = kNever;
@@ -124,7 +124,7 @@ void Replication::follow(std::size_t i, std::size_t master) {
 
 // REPLICAOF NO ONE.
 void Replication::promote(std::size_t i) {
-  world->say([&] { return "server " + std::to_string(i + 1) + " becomes a master"; });
+  world->tell([&] { return "server " + std::to_string(i + 1) + " becomes a master"; });
   unlink(i);
   members_[i].master = i;
   members_[i].backlog = true;

@@ -39,7 +39,7 @@ Time Random::spread(Time least, Time most) {
   return std::clamp(static_cast<Time>(std::exp(from + share() * (to - from))), least, most);
 }
 
-Scheduler::Scheduler(std::uint64_t seed, bool trace) : random(seed), trace_(trace) {
+Scheduler::Scheduler(std::uint64_t seed, Trace trace) : random(seed), trace_(trace) {
   static Process director;
   self_ = threads_.emplace_back(std::make_unique<Thread>()).get();
   self_->process = &director;
@@ -84,10 +84,19 @@ std::string Scheduler::digest() const {
   return text;
 }
 
-void Scheduler::print(const std::string& text) const {
+void Scheduler::print(const std::string& text) {
+  constexpr std::size_t kLines = 40;
   const std::string who =
       in_event_ ? "-" : std::to_string(self_->process->number) + "." + std::to_string(self_->number);
-  std::fprintf(stdout, "%12.6f %8s  %s\n", static_cast<double>(now_) / kSecond, who.c_str(), text.c_str());
+  char time[32];
+  std::snprintf(time, sizeof time, "%12.6f", static_cast<double>(now_) / kSecond);
+  story_.push_back(std::string(time) + std::string(9 - std::min<std::size_t>(who.size(), 8), ' ') + who + "  " + text);
+  if (trace_ == Trace::all) tell_story();
+  if (story_.size() > kLines) story_.pop_front();
+}
+
+void Scheduler::tell_story() {
+  for (const std::string& line : std::exchange(story_, {})) std::fprintf(stdout, "%s\n", line.c_str());
 }
 
 Process& Scheduler::process() { return *self_->process; }

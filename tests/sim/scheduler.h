@@ -11,6 +11,7 @@
 #include <ucontext.h>
 
 #include <cstdint>
+#include <deque>
 #include <functional>
 #include <memory>
 #include <string>
@@ -59,8 +60,9 @@ class Wires {
 
 class Scheduler {
  public:
-  // `trace`: print each event.
-  Scheduler(std::uint64_t seed, bool trace);
+  // What is printed of the events: nothing; the last that matter to people, by tell_story(); or each.
+  enum class Trace { none, story, all };
+  Scheduler(std::uint64_t seed, Trace trace);
 
   Random random;
   Wires* wires = nullptr;
@@ -78,8 +80,14 @@ class Scheduler {
   void note(std::string_view kind, std::int64_t one, std::int64_t other = 0);
   template <class Text>
   void say(const Text& text) {
-    if (trace_) print(text());
+    if (trace_ == Trace::all) print(text());
   }
+  // The same of what matters to people.
+  template <class Text>
+  void tell(const Text& text) {
+    if (trace_ != Trace::none) print(text());
+  }
+  void tell_story();
   std::string digest() const;
   std::uint64_t steps() const { return steps_; }
 
@@ -122,9 +130,11 @@ class Scheduler {
   bool can_go_on(Thread& thread);
   Time next_time();
   [[noreturn]] void stuck() const;
-  void print(const std::string& text) const;
+  void print(const std::string& text);
 
-  bool trace_, in_event_ = false;
+  Trace trace_;
+  bool in_event_ = false;
+  std::deque<std::string> story_;
   Time now_ = 0;
   std::uint64_t digest_[2] = {0xcbf29ce484222325, 0x84222325cbf29ce4}, steps_ = 0, events_made_ = 0;
   std::vector<Event> events_;  // a heap
