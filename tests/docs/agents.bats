@@ -38,7 +38,8 @@ by_another() {
   done
   [[ $(cut -d' ' -f1 calls | sort -u | tr '\n' ' ') == 'deploy.sh make migrate.sh smoke-test.sh ' ]]
   grep -qx "make serve under $(uname -n):port-3000" calls
-  grep -qx 'make test under db:sandbox' calls
+  grep -qx 'make serve under ports' calls
+  grep -qx 'make flash BOARD=board0 under boards' calls
 }
 
 @test "no block does anything under a lock that another owner has" {
@@ -83,4 +84,39 @@ by_another() {
   local about
   about=$(sed -n '3s/^description: //p' "$SKILL")
   ((${#about} > 50 && ${#about} < 900)) && [[ $about != *': '* ]] # which YAML would not read as text
+}
+
+@test "the hook refuses each command of hook.table that needs a lock, says the line to type, allows that, and nothing else is refused" {
+  python3 - "${PAGE%.md}" "$TESTS_DIR/docs/hook.table" <<'PYTHON'
+import json, re, subprocess, sys
+
+folder, table = sys.argv[1:]
+hook = ["awk", "-f", folder + "/hook.awk", folder + "/hook.rules", "-"]
+rules = [line.split("=>")[1].strip() for line in open(hook[3]) if line[0] != "#"]
+INPUTS = [  # of Claude Code and Codex, Gemini CLI, Cursor, Copilot, and Copilot with arguments in a string
+    lambda command: {"hook_event_name": "PreToolUse", "tool_name": "Bash", "tool_input": {"command": command, "description": '"make"'}},
+    lambda command: {"hook_event_name": "BeforeTool", "tool_name": "run_shell_command", "tool_input": {"command": command}},
+    lambda command: {"hook_event_name": "beforeShellExecution", "command": command, "cwd": "/srv"},
+    lambda command: {"toolName": "bash", "toolArgs": {"command": command}},
+    lambda command: {"toolName": "bash", "toolArgs": json.dumps({"command": command})},
+]
+
+def said(text, form):
+    """The line to type; or the same text, if it may run."""
+    done = subprocess.run(hook, input=json.dumps(form(text)), text=True, capture_output=True)
+    if done.returncode == 0 and not done.stdout + done.stderr:
+        return text
+    answer = json.loads(done.stdout)
+    assert done.returncode == 2 and {answer[key] for key in ("decision", "permission", "permissionDecision")} == {"deny"}
+    assert {answer[key] for key in ("reason", "agent_message", "user_message", "permissionDecisionReason")} == {done.stderr[:-1]}
+    return done.stderr[:-1].split("\n", 1)[1]
+
+rows = [row.rstrip("\n").replace("^J", "\n") for row in open(table) if not row.startswith("## ")]
+for number, row in enumerate(rows):
+    command = re.sub(r"@\d[ :]", "", row)
+    line = re.sub(r"@(\d)([ :])", lambda found: f"rlock run {rules[int(found[1]) - 1]} -- " + "bash -c '\"$@\"' - " * (found[2] == ":"), row)
+    assert said(command, INPUTS[number % 5]) == line, f"{command}\n{said(command, INPUTS[0])}"
+    assert line == command or said(line, INPUTS[0]) == line, f"refused though it has its locks: {line}"
+assert len(rows) >= 250
+PYTHON
 }
