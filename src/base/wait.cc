@@ -22,7 +22,9 @@ Result<UniqueFd> make_event() {
 WaitEnd wait_for(int fd, short events, const Until& end) {
   const bool forever = end.deadline == TimePoint::max();
   std::optional<Timer> timer;
-  pollfd watched[] = {{end.interrupt, POLLIN, 0}, {fd, events, 0}, {-1, POLLIN, 0}};
+  // The kernel looks at them in this order, so what came after a signal, such as the Enter after Ctrl-C, is not seen
+  // without it.
+  pollfd watched[] = {{fd, events, 0}, {end.interrupt, POLLIN, 0}, {-1, POLLIN, 0}};
   // Most answers come soon, so the first wait is without a timer.
   for (bool timer_pays = fd < 0;; timer_pays = true) {
     const milliseconds left = until(end.deadline);
@@ -33,8 +35,8 @@ WaitEnd wait_for(int fd, short events, const Until& end) {
     if (timer) watched[2].fd = timer->fd();
     const int limit = timer || forever ? -1 : static_cast<int>(std::min(left, kShort).count());
     poll(watched, std::size(watched), limit);
-    if (watched[0].revents) return WaitEnd::interrupted;
-    if (watched[1].revents) return WaitEnd::ready;
+    if (watched[1].revents) return WaitEnd::interrupted;
+    if (watched[0].revents) return WaitEnd::ready;
     if (left == 0ms) return WaitEnd::deadline;
   }
 }
