@@ -202,6 +202,27 @@ rows() {
   [[ $(redis srv exists deploy) == 0 ]]
 }
 
+@test "a token of IAM: the keys that AWS publishes, the signatures of botocore; it logs in to a server that has it as a password" {
+  local token=$TESTS_DIR/../packaging/examples/iam-token key part call
+  export AWS_ACCESS_KEY_ID=AKIDEXAMPLE AWS_SECRET_ACCESS_KEY=wJalrXUtnFEMI/K7MDENG+bPxRfiCYEXAMPLEKEY IAM_TIME=20260102T030405Z
+  eval "$(sed -n '/^hex()/p; /^hmac()/,/^}/p' "$token")"
+  key=$(printf 'AWS4%s' "$AWS_SECRET_ACCESS_KEY" | hex)
+  for part in 20120215 us-east-1 iam aws4_request; do key=$(printf %s "$part" | hmac "$key"); done
+  [[ $key == f4780e2d9f65fa895f9c67b32ce1baf0b0d8a43505a000a1a9e090d414db404d ]]
+  [[ $("$token" my-cluster ci us-east-1 memorydb) == *=5fdfaf72234006432b7ff36812141e2a60d17b71728933f4fcdbab88dde0801b ]]
+  [[ $(AWS_SESSION_TOKEN='ab+/c==' "$token" my-cache ci eu-west-1) == *=7646cfc4bcdbc42a0679c8b917d324fd31617f89c657124d6d0e8a81802ef0bc ]]
+  [[ $(RESOURCE_TYPE=ServerlessCache "$token" my-cache ci eu-west-1) == *=573e6d1c25aa6de0f5b312658d760aa2c51d2c14499531e5e8e98017004b1859 ]]
+  part=$("$token" my-cache ci eu-west-1)
+  [[ $part == my-cache/'?'Action=connect*=2072c342027389f440cdf32c24d6ea7778d65673cbf702e099ecd3b69ecae4ae ]]
+  # The command in the document.
+  call=$(sed -n 's,^password-command = ".*/\(iam-token .*\)"$,\1,p' "$TESTS_DIR/../docs/security.md")
+  redis srv acl setuser ci on ">$part" '~*' '&*' +@all
+  PATH=${token%/*}:$PATH run -0 rlock run --url "unix://ci@$srv_sock" --password-command "$call" deploy -- ./deploy.sh
+  IAM_TIME=20260102T030406Z PATH=${token%/*}:$PATH run -77 rlock run --url "unix://ci@$srv_sock" --password-command "$call" deploy -- ./deploy.sh
+  [[ $(<calls) == 'deploy.sh under deploy' ]]
+  redis srv acl deluser ci
+}
+
 @test "every file that the cookbook names is an example" {
   local name
   for name in $(grep -oE '`[A-Za-z-]+(\.(sh|service|timer|yml|conf)|file|/)`' "$BOOK" | tr -d '`' | sort -u) crontab; do

@@ -67,6 +67,7 @@ by_another() {
   rlock acquire --from 8700..8799 --take 64 "ports-$(uname -n)" --lease 10m
   rlock acquire --from 8700..8799 --take 36 "ports-$(uname -n)" --lease 10m
   rlock acquire --slots 8 --take 8 test-databases --lease 10m
+  rlock acquire --slots 2 --take 2 api --lease 10m
 }
 
 # nothing_of SCRIPT: a shell without set -e has run it, and no step of it ran.
