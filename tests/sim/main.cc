@@ -7,7 +7,8 @@
 //   tests/sim/run --seed 7 --trace          what happens in the world of seed 7, a line for each event
 //   tests/sim/run --seed 7 --story          what has led to its first violation
 //   tests/sim/run --servers quorum3         instead of one server: quorum3, quorum5, sentinel or cluster
-//   tests/sim/run --outside                 with what is outside of rlock's promises, too: violations are expected
+//   tests/sim/run --outside                 with what is outside of rlock's promises, too: violations are expected, and
+//                                           --first --shrink --worlds 200 tells how one comes about
 //   tests/sim/run --twice --worlds 100      a hundred worlds, each twice, which must have the same history
 //   tests/sim/run --first --scripts DIR     until the first violation, with DIR/script.lua on the servers
 //   tests/sim/run --seed 7 --shrink         if that world fails, without which clients and kinds of faults it still
@@ -155,7 +156,7 @@ class World {
     ++violations_;
     first_violation_ = std::min(first_violation_, scheduler_.now());
     if (settings_.quiet) return;
-    scheduler_.tell_story();
+    scheduler_.tell_story(what);
     std::printf("VIOLATION in the world %llu at %.6f: %s\n", static_cast<unsigned long long>(seed_),
                 static_cast<double>(scheduler_.now()) / kSecond, what.c_str());
     if (settings_.trace != Scheduler::Trace::story) return;

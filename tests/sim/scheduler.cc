@@ -18,6 +18,15 @@ namespace {
 
 constexpr std::size_t kStack = 1 << 19, kPage = 4096;
 
+// The numbers behind "job" in a text.
+std::set<int> jobs_in(const std::string& text) {
+  std::set<int> jobs;
+  for (std::size_t at = text.find("job "); at != text.npos; at = text.find("job ", at + 1)) {
+    jobs.insert(std::atoi(text.c_str() + at + 4));
+  }
+  return jobs;
+}
+
 // With a page at its end that nobody may touch.
 void* new_stack() {
   void* stack = mmap(nullptr, kStack, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -85,18 +94,23 @@ std::string Scheduler::digest() const {
 }
 
 void Scheduler::print(const std::string& text) {
-  constexpr std::size_t kLines = 40;
   const std::string who =
       in_event_ ? "-" : std::to_string(self_->process->number) + "." + std::to_string(self_->number);
-  char time[32];
-  std::snprintf(time, sizeof time, "%12.6f", static_cast<double>(now_) / kSecond);
-  story_.push_back(std::string(time) + std::string(9 - std::min<std::size_t>(who.size(), 8), ' ') + who + "  " + text);
-  if (trace_ == Trace::all) tell_story();
-  if (story_.size() > kLines) story_.pop_front();
+  std::set<int> jobs = jobs_in(text);
+  if (!in_event_) jobs.insert(self_->process->number);
+  char begin[32];
+  std::snprintf(begin, sizeof begin, "%12.6f %8s  ", static_cast<double>(now_) / kSecond, who.c_str());
+  story_.push_back({now_, std::move(jobs), begin + text});
+  if (trace_ == Trace::all) tell_story("");
 }
 
-void Scheduler::tell_story() {
-  for (const std::string& line : std::exchange(story_, {})) std::fprintf(stdout, "%s\n", line.c_str());
+void Scheduler::tell_story(const std::string& ending) {
+  const std::set<int> about = jobs_in(ending);
+  for (const auto& [when, jobs, text] : std::exchange(story_, {})) {
+    const bool recent = when >= now_ - 30 * kSecond;
+    const bool concerns = std::ranges::any_of(jobs, [&](int job) { return about.contains(job); });
+    if (concerns || (recent && (jobs.empty() || about.empty()))) std::fprintf(stdout, "%s\n", text.c_str());
+  }
 }
 
 Process& Scheduler::process() { return *self_->process; }

@@ -11,9 +11,9 @@
 #include <ucontext.h>
 
 #include <cstdint>
-#include <deque>
 #include <functional>
 #include <memory>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -60,7 +60,7 @@ class Wires {
 
 class Scheduler {
  public:
-  // What is printed of the events: nothing; the last that matter to people, by tell_story(); or each.
+  // What is printed of the events: nothing; what matters to people, by tell_story(); or each.
   enum class Trace { none, story, all };
   Scheduler(std::uint64_t seed, Trace trace);
 
@@ -87,7 +87,8 @@ class Scheduler {
   void tell(const Text& text) {
     if (trace_ != Trace::none) print(text());
   }
-  void tell_story();
+  // `ending`: what it leads to. If that names jobs, the story is about these, and what has happened to servers lately.
+  void tell_story(const std::string& ending);
   std::string digest() const;
   std::uint64_t steps() const { return steps_; }
 
@@ -119,6 +120,11 @@ class Scheduler {
     std::uint64_t number;
     std::function<void()> what;
   };
+  struct Line {
+    Time when;
+    std::set<int> jobs;
+    std::string text;
+  };
   static bool later(const Event& one, const Event& other);
 
   Thread& add(Process& process, std::function<void*()> body);
@@ -134,7 +140,7 @@ class Scheduler {
 
   Trace trace_;
   bool in_event_ = false;
-  std::deque<std::string> story_;
+  std::vector<Line> story_;
   Time now_ = 0;
   std::uint64_t digest_[2] = {0xcbf29ce484222325, 0x84222325cbf29ce4}, steps_ = 0, events_made_ = 0;
   std::vector<Event> events_;  // a heap
