@@ -226,8 +226,6 @@ bool LocalServer::has_data() const {
 std::optional<pid_t> LocalServer::process() const {
   const UniqueFd folder(open(folder_.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
   if (!has_server(folder)) return {};
-  struct flock by_older{.l_type = F_WRLCK, .l_whence = SEEK_SET, .l_start = 0, .l_len = 0, .l_pid = 0};
-  if (fcntl(folder.get(), F_GETLK, &by_older) == 0 && by_older.l_type != F_UNLCK) return by_older.l_pid;
   struct stat ours{}, its{};
   fstat(folder.get(), &ours);
   pid_t found = 0;

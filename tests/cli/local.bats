@@ -463,46 +463,6 @@ small_disk() {
   dir=$BATS_TEST_TMPDIR/l
 }
 
-# old_version: what 1.1 did: a process that holds the folder, and starts a server again that was killed.
-old_version() {
-  mkdir -m 700 -p "$dir"
-  python3 - "$dir" 3>&- <<'PY' &
-import fcntl, os, signal, struct, subprocess, sys
-folder = os.open(sys.argv[1], os.O_RDONLY)
-os.set_inheritable(folder, True)
-fcntl.flock(folder, fcntl.LOCK_EX | fcntl.LOCK_NB)
-fcntl.fcntl(folder, fcntl.F_SETLK, struct.pack('hhqqi', fcntl.F_RDLCK, 0, 0, 0, 0))
-signal.signal(signal.SIGTERM, lambda *_: server.terminate())
-while True:
-    server = subprocess.Popen(['redis-server', '--port', '0', '--unixsocket', sys.argv[1] + '/redis.sock', '--dir', sys.argv[1],
-                               '--logfile', sys.argv[1] + '/redis.log', '--appendonly', 'yes', '--save', '', '--appendfsync', 'no'],
-                              pass_fds=[folder])
-    if server.wait() >= 0:
-        break
-PY
-  old=$!
-  wait_until redis-cli -s "$dir/redis.sock" ping
-}
-
-@test "an upgrade of the program while the server of an old one runs, which has its own way to restart it" {
-  old_version
-  owner=$(rlock acquire job --epoch-guard=false --lease 10m)
-  kill -9 "$(servers)"
-  run -75 rlock run -n job -- true
-  one_server
-  not gone "$old"
-  rm "$dir/redis.sock" # for the same server, it has to end both
-  run -75 rlock run -n --server-timeout 30s job -- true
-  one_server
-  wait_until gone "$old"
-  rlock release job --owner "$owner"
-  rlock local stop
-  old_version
-  prints stopped rlock local stop
-  wait_until gone "$old"
-  not running
-}
-
 @test "folders that are impossible, not ours alone, or that others could replace are refused" {
   RLOCK_URL=local:relative refused 78 absolute
   RLOCK_URL=local:/$(printf 'a%.0s' {1..120}) refused 78 107
