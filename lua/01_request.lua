@@ -33,18 +33,19 @@
 --
 -- The heads of the verbs list the rest. In all replies:
 --
---   outcome     text   what happened; the verb's head lists them
+--   outcome     text   what happened; the verb's head lists them, except other-kind
 --   more        1      there is more to do than one call may, so a release for an owner that does not exist should follow
 --   what, ttl, guess   of the outcome other-kind: what the key contains instead, see other_than() in 04_kinds.lua
+-- An error instead of a map says that a key has a wrong type, a right is missing, or the server is out of memory.
 --
 -- How an owner wants to hold the lock is a map `want`: of a read-write lock, mode: read or write; of a string, mode: set; of a
 -- semaphore, slots: how many it has, taken: how many of them the owner takes (1 if absent), and names: with commas in between,
 -- if they have some; of a plain lock, it is absent or empty.
 
 -- C++ gets the names of all fields of requests, replies and records from here (embed.cmake):
---   about adopt age ahead alive back begun by cause control count data entry fault granted guess guard heir hidden history hold
---   holder holders holds id joined keep kept key lag lasted lasts layout lease left life listening login mode more most names
---   newest note now number numbers once only_if_held outcome owner pid place priority remember remembered renewal replace
+--   about adopt age aging ahead alive back begun by cause control count data entry fault granted guess guard heir hidden history
+--   hold holder holders holds id joined keep kept key lag lasted lasts layout lease left life listening login mode more most
+--   names newest note now number numbers once only_if_held outcome owner pid place priority remember remembered renewal replace
 --   resize said server sharded since slots sole start strangers success taken token total ttl unrecorded untidy unwritten
 --   version wait waiters waiting want what who
 

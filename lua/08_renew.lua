@@ -13,7 +13,6 @@
 --                      unknown
 --       other-owner    another owner holds it, or it is no longer a lock, which inspect can tell; by: as in free
 --       lease-unknown  the lease is 0, and the lock was not granted by rlock
---       error          a missing right
 --
 -- Sent twice: the lease starts twice, which does no harm. Never shortens a lease, so what another process with the same
 -- owner id was promised stays true. Works on a server that is out of memory.
@@ -58,7 +57,6 @@ end
 -- Reply raised         it is so now
 --       other-owner    the owner does not hold the lock (any more); nothing was changed
 --       no-token       the key of the fencing token does not contain a token, or this number is none
---       error          wrong type of a key, out of memory, a missing right
 --
 -- Sent twice: the second call finds it raised. The token never gets smaller.
 

@@ -18,7 +18,7 @@
 --       adopt       true   a number without a TTL is a semaphore
 --       wait        map    wait in the queue under the id `owner` if the lock is not available:
 --         place       text   in the queue, from an earlier reply; absent for a new waiter
---         priority    number   a whole number; higher ones come first
+--         priority    number   a whole number; higher ones come first; aging: after how many ms a waiter gains one, absent: never
 --         most        number   join the queue only if no more than this many wait already
 --         replace     true   take the place of the last waiter that asked for this, and be replaced by the next one
 --       sole        true   only grant one more hold to the heir, and only if no job runs under it, and it has no more than one
@@ -35,7 +35,6 @@
 --       replaced       by: another waiter has taken the place
 --       succeeded      success: the record of what is to run once; now. A waiter stays in the queue, and keeps what it was
 --                      granted, until it releases that
---       other-kind     as in 01_request.lua
 --       no-token       the key of the fencing token does not contain a token
 --       other-slots    slots: the semaphore has another number of them
 --       not-held       the heir does not hold it, or it is only kept (--min-hold); only with `sole`
@@ -43,7 +42,6 @@
 --       other-names    names: of its slots
 --       no-upgrade     the ancestor holds it for reading, so a writer could never get it; or fewer slots; or it is to run once,
 --                      and another process of the ancestor's could do so at the same time
---       error          wrong type of a key, out of memory, a missing right
 --
 -- Sent twice: the second reply equals the first, and the hold counts once. Waiters send it again to show that they are alive.
 
@@ -182,12 +180,13 @@ if verb == 'acquire' then
         tell(latest, 'replaced ' .. by)
         place = tonumber(vacated)
       end
-      if not place then  -- behind all of its priority, even if the server's clock steps
-        local band = -(wait.priority or 0) * 2 ^ 42
-        local last = redis.call('zrevrangebyscore', queue, '(' .. text(band + 2 ^ 42), text(band), 'withscores', 'limit', 0, 1)
-        place = math.max(band + now, (tonumber(last[2]) or -2 ^ 53) + 1)
+      if not place then  -- behind all of its priority, even if the server's clock steps; with aging, by less than a second
+        local band, aging = -(wait.priority or 0) * (wait.aging or 2 ^ 42), wait.aging
+        local least, most = aging and band + now or band, band + (aging and now + 1000 or 2 ^ 42)
+        local last = redis.call('zrevrangebyscore', queue, '(' .. text(most), text(least), 'withscores', 'limit', 0, 1)
+        place = math.max(band + now, (tonumber(last[2]) or -2 ^ 53) + (aging and 2 ^ -10 or 1))
       end
-      redis.call('zadd', queue, text(place), owner)
+      redis.call('zadd', queue, string.format('%.17g', place), owner)
       redis.call('pexpire', queue, alive_for(5))  -- now, because the rest may fail
       if first and first ~= owner and first_waiter() == owner then tell(first, 'behind') end
     end

@@ -21,8 +21,6 @@
 --       kept           left: it will be free in that many milliseconds, because nobody renews it; the others as in released
 --       free           nobody holds the lock. token: the last one granted; by: who has taken it away; absent if unknown
 --       other-owner    another owner holds it; nothing was changed. The others as in free
---       other-kind     as in 01_request.lua
---       error          wrong type of a key, a missing right
 --
 -- Sent twice: a hold is given back once, and a later sending repeats the outcome. Another request for the same hold finds that
 -- its id is gone. The release counts even if publishing or remembering fails. Works on a server that is out of memory.

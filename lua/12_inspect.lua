@@ -11,8 +11,6 @@
 --                      listening: how many clients listen for a release, not counting rlock's first waiter
 --                      of a semaphore also slots: their number; taken: how many are taken, by any program; names: of all
 --                      slots; hidden: 1 if these cannot be read
---       other-kind     as in 01_request.lua
---       error          a missing right
 
 if verb == 'inspect' then
   local other = layout.other_kind({})
@@ -57,8 +55,6 @@ end
 --       free           nobody holds it (any longer)
 --       other-owner    another owner holds it (by now); nothing was changed
 --       changed        a command has begun under this hold since it was shown; nothing was changed
---       other-kind     as in 01_request.lua
---       error          wrong type of the lock's key, a missing right
 --
 -- Sent twice: the second call finds the lock free or with a new owner, and leaves it alone.
 

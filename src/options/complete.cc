@@ -265,6 +265,7 @@ Result<void> check_owner(const RunOptions& options, const Parsed& parsed) {
                       given("min-hold", options.min_hold > 0ms),
                       {options.mode.resize, why + "--resize"},
                       given("priority", wait.queueing.priority != 0),
+                      given("priority-aging", wait.queueing.aging > 0ms),
                       given("replace-waiting", wait.queueing.replace),
                       given("max-queue", wait.queueing.most.has_value())});
 }

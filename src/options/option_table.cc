@@ -111,6 +111,9 @@ constexpr auto kWaiting = part<LockingOptions, Group::waiting>({
      into<number<-1000, 1000, "a number from -1000 to 1000">, &LockingOptions::wait, &lock::WaitPolicy::queueing,
           &lock::QueueRequest::priority>,
      "wait ahead of lower priorities: -1000 to 1000", kSetting, 0},
+    {"--priority-aging", "DUR",
+     into<duration, &LockingOptions::wait, &lock::WaitPolicy::queueing, &lock::QueueRequest::aging>,
+     "let a waiter gain one priority each DUR; give all jobs of the lock the same", kSetting | kRare, "off"},
 });
 
 constexpr auto kEpoch = part<NamingOptions, Group::waiting>({

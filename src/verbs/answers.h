@@ -96,6 +96,7 @@ struct Successes {
 struct QueueRequest {
   std::string place;        // from the last reply; empty for a new waiter
   int priority = 0;         // higher ones come first
+  milliseconds aging{};     // after which a waiter gains one priority; 0: never
   std::optional<int> most;  // join only if no more than this many wait already
   bool replace = false;     // take the place of the last waiter that asked for this, and be replaced by the next one
 };

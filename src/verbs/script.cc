@@ -139,6 +139,7 @@ Call acquire_call(redis::Client& client, const AcquireRequest& request, const Gu
     if (!queueing->place.empty()) wait.add(f::place, queueing->place);
     if (queueing->most) wait.add(f::most, static_cast<long long>(*queueing->most));
     wait.add(f::priority, static_cast<long long>(queueing->priority)).flag(f::replace, queueing->replace);
+    if (queueing->aging > 0ms) wait.add(f::aging, queueing->aging.count());
     map.add(f::wait, wait);
   }
   if (const auto& once = request.conditions.once) {

@@ -27,8 +27,8 @@ blocks() {
 # rare SUBCOMMAND: its options that --help leaves to the man page.
 rare() {
   case $1 in
-    run) printf '%s\n' --resize --java-semaphore --hook-timeout --once-status --keep ;;
-    acquire) printf '%s\n' --resize --java-semaphore ;;
+    run) printf '%s\n' --resize --java-semaphore --priority-aging --hook-timeout --once-status --keep ;;
+    acquire) printf '%s\n' --resize --java-semaphore --priority-aging ;;
   esac
 }
 

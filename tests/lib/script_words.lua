@@ -1,6 +1,6 @@
 -- Calls the script of lua/ with words, and shows its reply as a list, for the tests of tests/lua. ARGV: the verb, the layout,
 -- 'sharded' or '', and the fields of the request: NAME=VALUE, or OUTER.NAME=VALUE; a list has one such word for each element.
-local numbers = {slots = 1, taken = 1, priority = 1, most = 1, count = 1, start = 1, lasts = 1, lag = 1, age = 1}
+local numbers = {slots = 1, taken = 1, priority = 1, aging = 1, most = 1, count = 1, start = 1, lasts = 1, lag = 1, age = 1}
 local lists = {about = 1, entry = 1}
 local verb = ARGV[1]
 local request = {layout = ARGV[2], sharded = ARGV[3] ~= '' or nil, about = {}}

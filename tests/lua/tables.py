@@ -77,7 +77,7 @@ IMMORTAL = """local found = {}
     return found"""
 CHANNELS = {"plain": "redisson_lock__channel:", "read_write": "redisson_rwlock:", "semaphore": "redisson_sc:",
             "string": "redisson_lock__channel:"}
-WAITS = ("place", "priority", "most")
+WAITS = ("place", "priority", "aging", "most")
 
 
 class Failure(Exception):
