@@ -191,17 +191,19 @@ if verb == 'acquire' then
       if first and first ~= owner and first_waiter() == owner then tell(first, 'behind') end
     end
     known = living(owner)
-    -- This server, if it listens here.
-    local found = redis.pcall('pubsub', numsub, grants .. owner)  -- a missing right is reported later
+    -- This server, if it listens here. And whether a holder wants to know who waits.
+    local rank, wanted = redis.call('zrank', queue, owner), kControl .. tag .. ':wanted'
+    local found = redis.pcall('pubsub', numsub, grants .. owner, wanted)  -- a missing right is reported later
     local here = (found[2] or 0) > 0 and this_server() or ''
     local waiter = {
-      version = 2, alive = now + alive_for(redis.call('zrank', queue, owner)), since = known and known.since or now,
+      version = 2, alive = now + alive_for(rank), since = known and known.since or now,
       lease = lease, hold = hold, about = about, want = want, renewal = request.renewal,
       server = here ~= '' and here or known and known.server or nil}
     for field, kept in pairs(waiter_fields) do
       waiter[field] = request[field] and (kept(request[field]) or error('invalid ' .. field, 0))
     end
     redis.call('hset', waiters, owner, cmsgpack.pack(waiter), unpack(joins and wait.replace and {'latest', owner} or {}))
+    if rank == 0 and (found[4] or 0) > 0 then redis.pcall(publish, wanted, 'first') end
     keep_queue()
   end
 

@@ -170,6 +170,9 @@ void report_success(const RunOptions& options, const lock::Succeeded& found, con
 Result<Ending> run_under_lock(RunOptions& options, const run::Inherited& inherited, const Events& events,
                               run::SignalBlock& signals) {
   lock::Servers servers = RLOCK_TRY(client_for(options, signals.fd()));
+  if (servers.quorum() && !options.hooks.on_wanted.empty()) {
+    return fail(Error::Code::usage, "with several servers you cannot use --on-wanted: there is no queue");
+  }
   if (options.owner) RLOCK_TRY(find_kind(servers, *options.owner, options));
   const TimePoint begun = BootClock::now();
   lock::HolderInfo self = describe_self(options.shown_command, options);
@@ -195,6 +198,7 @@ Result<Ending> run_under_lock(RunOptions& options, const run::Inherited& inherit
         .leftovers_kept_by = "--leftovers wait or ignore",
         .isolate = options.isolate,
         .hooks = options.hooks,
+        .watches_waiters = !servers.quorum() && (options.status_fd >= 0 || !options.hooks.on_wanted.empty()),
         .inherited = inherited,
         .in_history = options.history ? std::optional(self) : std::nullopt,
         .asked_at = begun,

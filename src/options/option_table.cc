@@ -175,6 +175,8 @@ constexpr auto kHooks = part<RunOptions, Group::hooks>({
      "run TEXT with /bin/sh after the command, before the lock is released", kSetting},
     {"--on-lost", "TEXT", into<some_text, &RunOptions::hooks, &run::Hooks::on_lost>,
      "run TEXT with /bin/sh if the lock was lost, after the command has been stopped", kSetting},
+    {"--on-wanted", "TEXT", into<some_text, &RunOptions::hooks, &run::Hooks::on_wanted>,
+     "run TEXT with /bin/sh whenever another waiter has become the first in the queue", kSetting},
     {"--hook-timeout", "DUR", into<hook_time, &RunOptions::hooks, &run::Hooks::limit>, "allow DUR for each hook",
      kSetting | kRare, RunOptions::kHookTime},
 });

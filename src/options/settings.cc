@@ -22,7 +22,8 @@ constexpr std::string_view kOwnVariables[] = {"RLOCK_PASSWORD",    "RLOCK_SENTIN
                                               "RLOCK_OWNER",       "RLOCK_TOKEN",
                                               "RLOCK_HELD",        "RLOCK_URL",
                                               "RLOCK_EXIT_STATUS", "RLOCK_WHY",
-                                              "RLOCK_SLOT",        "RLOCK_RESOURCE"};
+                                              "RLOCK_SLOT",        "RLOCK_RESOURCE",
+                                              "RLOCK_WANTED_NAME", "RLOCK_WANTED_BY"};
 
 bool is_own_variable(std::string_view name) {
   return std::ranges::find(kOwnVariables, name) != std::end(kOwnVariables);

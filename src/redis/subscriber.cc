@@ -175,6 +175,7 @@ bool Listener::listen(std::size_t which) {
     log::debug(name_ + ": cannot listen: " + subscriber.error().message);
     return may_pass(subscriber.error());
   }
+  if (!heard_(which, {})) return false;
   for (std::size_t refused = 0;;) {
     const auto message = subscriber->wait(forever);
     // One of several channels is refused; the others go on.

@@ -61,7 +61,8 @@ class Subscriber {
 // possible to listen to a server, they try again each second, unless it refuses all channels.
 class Listener {
  public:
-  // Called in the thread of that address. Returns false to stop listening there.
+  // Called in the thread of that address: when it has begun to listen, with an empty message, because what was sent
+  // before is lost; and for each message. Returns false to stop listening there.
   using Heard = std::function<bool(std::size_t which, const Message&)>;
 
   // `connect`: the time to connect to a server, and for each channel. `name`: prefix of log messages.

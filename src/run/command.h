@@ -118,7 +118,7 @@ class GatedCommand {
 
 // Shell commands that run beside a job. Empty: none.
 struct Hooks {
-  std::string on_acquire, on_release, on_lost;
+  std::string on_acquire, on_release, on_lost, on_wanted;
   milliseconds limit{};  // for each
 };
 

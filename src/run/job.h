@@ -13,12 +13,13 @@ namespace rlock::run {
 
 // What happened to a lock.
 struct LockEvent {
-  enum class Kind { lost, released } kind = Kind::released;
-  std::string why;       // if lost
+  enum class Kind { lost, released, wanted } kind = Kind::released;
+  std::string why{};     // if lost
   std::size_t hold = 0;  // its index
   // If released: how long --min-hold still keeps it; none: it is left to its owner.
   std::optional<milliseconds> free_in{};
   std::optional<bool> remembered{};  // if released: whether the success of the command is; none: there is none to be
+  lock::WaiterView waiter{};         // if wanted: the first one in the queue
 };
 
 struct Job {
@@ -33,7 +34,8 @@ struct Job {
   std::string leftovers_kept_by;  // the option that would keep them, for messages
   bool isolate = false;
   Hooks hooks;
-  Inherited inherited;  // by this process; the guards close it
+  bool watches_waiters = false;  // reports them, and runs hooks.on_wanted
+  Inherited inherited;           // by this process; the guards close it
   // Who the job is, for the history; none: no history is written. And when it asked for the lock.
   std::optional<lock::HolderInfo> in_history;
   TimePoint asked_at{};

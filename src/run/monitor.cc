@@ -12,6 +12,7 @@
 #include "run/life.h"
 #include "run/renewer.h"
 #include "run/tree.h"
+#include "run/waiter_watch.h"
 
 namespace rlock::run {
 namespace {
@@ -79,6 +80,7 @@ Result<Watched> become_monitor(const JobContext& context, const ForkedBy& fronte
                  std::move(watch), early};
 }
 
+constexpr milliseconds kWatchAfter = 50ms;      // for waiters: most jobs that are shorter have none
 constexpr milliseconds kTimeToConnect = 500ms;  // before there is a job; no other event is read meanwhile
 constexpr const char* kCommandKilled = "the process for the command was killed";
 
@@ -161,6 +163,7 @@ class EventLoop : JobContext {
     if (pid == hook_ || pid == watched_.command.pid()) follow(pid, status);
     if (!WIFEXITED(status) && !WIFSIGNALED(status)) return;
     termination_.reaped(pid);
+    if (pid == wanted_hook_) end_wanted_hook(status);
     if (pid == hook_) {
       end_hook(life_.hook_is_late() ? "did not end within " + format_duration(job.hooks.limit) : trouble_of(status));
     }
@@ -183,8 +186,9 @@ class EventLoop : JobContext {
     if (shared.frontend_stopped_alone()) watched_.wake_frontend();
     while (const auto due = life_.due(now, deadlines())) fall_due(*due, now);
     happen({.kind = Kind::looked, .now = now});
+    tell_wanted(now);
     leftovers_count_at_ = TimePoint::max();
-    if (life_.minds_leftovers() && !watched_.command.only_init_left()) clear_up(now);
+    if (life_.minds_leftovers() && wanted_hook_ < 0 && !watched_.command.only_init_left()) clear_up(now);
     termination_.go_on(now);
     if (watched_.command.status()) watched_.command.tidy_namespace(termination_.killing());
   }
@@ -225,8 +229,8 @@ class EventLoop : JobContext {
 
   TimePoint next_decision() const {
     if (termination_.killing()) return termination_.next();
-    const TimePoint next = std::min(
-        {life_.next(deadlines()), leftovers_count_at_, loss_ ? TimePoint::max() : watched_.lock->goes_on_at()});
+    const TimePoint next = std::min({life_.next(deadlines()), leftovers_count_at_, watch_at_, wanted_hook_ends_at_,
+                                     loss_ ? TimePoint::max() : watched_.lock->goes_on_at()});
     // It may just have been about to stop when SIGCONT came.
     if (shared.frontend_stopped_alone()) return std::min(next, BootClock::now() + kWakeAgain);
     // If only init were left it would have exited, so there are others that we may not have seen.
@@ -243,13 +247,16 @@ class EventLoop : JobContext {
                     {watched_.timer.fd(), POLLIN, 0},
                     {loss_ ? -1 : watched_.lock->lost_fd(), POLLIN, 0},
                     {watched_.lock->moved_fd(), POLLIN, 0},
+                    {waiters_ ? waiters_->fd() : -1, POLLIN, 0},
                     {lives ? watched_.frontend_process.get() : -1, POLLIN, 0},
                     {lives ? watched_.frontend.socket : -1, POLLIN, 0}};
     poll(fds, std::size(fds), -1);
-    const bool moved = fds[3].revents, frontend_died = fds[4].revents, packets = fds[5].revents;
+    const bool moved = fds[3].revents, wanted = fds[4].revents, frontend_died = fds[5].revents,
+               packets = fds[6].revents;
     while (signals.next()) {
     }
     if (moved) watched_.lock->take_move();
+    if (wanted) take_waiters();
     if (frontend_died) happen(Kind::frontend_died);
     // So that the frontend does not wake up for an old deadline. Our timer is set before each wait.
     if (moved) watched_.frontend.timer.move_on(shared);
@@ -288,6 +295,7 @@ class EventLoop : JobContext {
     shared.begun = true;
     const TimePoint now = BootClock::now();
     watched_.lock->begin(now, job.renew);
+    if (job.watches_waiters) watch_at_ = now + kWatchAfter;
     happen({.kind = Kind::go, .now = now});
     const int failure = watched_.command.proc_failure();
     if (failure == 0) return;
@@ -312,13 +320,58 @@ class EventLoop : JobContext {
     if (!watched_.command.signal(signal) && signal != SIGCONT) termination_.complain_of(watched_.command.pid());
   }
 
-  void run_hook(const std::string& text, std::vector<std::string> variables) {
+  Result<pid_t> start_hook(const std::string& text, std::vector<std::string> variables, pid_t group) {
     for (std::size_t i = 0; i < job.command.late_variables.size(); ++i) variables.push_back(shared.late_variable(i));
     variables.insert(variables.end(), job.command.environment.begin(), job.command.environment.end());
-    const auto started = start_shell(text, variables, job.inherited.folder(), watched_.group, STDERR_FILENO, &signals);
+    const pid_t hook = RLOCK_TRY(start_shell(text, variables, job.inherited.folder(), group, STDERR_FILENO, &signals));
+    termination_.started(hook);
+    return hook;
+  }
+
+  void run_hook(const std::string& text, std::vector<std::string> variables) {
+    const auto started = start_hook(text, std::move(variables), watched_.group);
     if (!started) return end_hook(started.error().message);
     hook_ = *started;
-    termination_.started(hook_);
+  }
+
+  void take_waiters() {
+    for (const auto& [hold, waiter] : waiters_->take()) {
+      job.report({.kind = LockEvent::Kind::wanted, .hold = hold, .waiter = waiter});
+      const std::string by = escaped(waiter.who.user, 100) + "@" + escaped(waiter.who.host, 100) + " pid " +
+                             std::to_string(waiter.who.pid);
+      wanted_ = {"RLOCK_WANTED_NAME=" + job.holds[hold].name().text(), "RLOCK_WANTED_BY=" + by};
+    }
+  }
+
+  // Watches for waiters once the job has lasted for a moment, and runs --on-wanted, which must not outlive the command.
+  void tell_wanted(TimePoint now) {
+    if (now >= watch_at_) {
+      watch_at_ = TimePoint::max();
+      auto started = WaiterWatch::start(client.addresses(), job.holds);
+      if (!started) log::debug(job.name() + ": " + started.error().message);
+      if (started) waiters_ = *std::move(started);
+    }
+    const bool runs = life_.stage() == Stage::running && life_.force() == Force::calm;
+    if (wanted_hook_ > 0) {
+      if (runs && now < wanted_hook_ends_at_) return;
+      wanted_hook_ends_at_ = TimePoint::max();
+      kill(-wanted_hook_, SIGKILL);
+      kill(wanted_hook_, SIGKILL);  // it may not have made its group yet
+    } else if (runs && !wanted_.empty() && !job.hooks.on_wanted.empty()) {
+      const auto started = start_hook(job.hooks.on_wanted, std::exchange(wanted_, {}), 0);
+      if (!started) return log::warning(job.name() + ": --on-wanted hook " + started.error().message);
+      wanted_hook_ = *started;
+      wanted_hook_ends_at_ = now + job.hooks.limit;
+    }
+  }
+
+  void end_wanted_hook(int status) {
+    wanted_hook_ = -1;
+    const bool late = wanted_hook_ends_at_ == TimePoint::max();
+    wanted_hook_ends_at_ = TimePoint::max();
+    if (status == 0 || life_.stage() != Stage::running || life_.force() != Force::calm) return;
+    log::warning(job.name() + ": --on-wanted hook " +
+                 (late ? "did not end within " + format_duration(job.hooks.limit) : trouble_of(status)));
   }
 
   void end_hook(const std::string& trouble) {
@@ -355,6 +408,11 @@ class EventLoop : JobContext {
   LeftBehind left_;                                  // by the command, if ended
   TimePoint leftovers_count_at_ = TimePoint::max();  // if there are any
   pid_t hook_ = -1;                                  // the running one
+  TimePoint watch_at_ = TimePoint::max();            // when to start waiters_
+  std::unique_ptr<WaiterWatch> waiters_;
+  std::vector<std::string> wanted_;  // variables for --on-wanted, about the last waiter that it was not yet run for
+  pid_t wanted_hook_ = -1;           // as hook_, in a group of its own
+  TimePoint wanted_hook_ends_at_ = TimePoint::max();
 };
 
 // Whether the frontend has died. Its sockets close before the kernel gives us another parent; but a frontend that

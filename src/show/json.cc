@@ -217,10 +217,12 @@ Json to_json(const lock::PastHold& hold) {
   return json;
 }
 
-void write_event(const UniqueFd& to, std::string_view kind, const lock::LockName& name, const Json& fields) {
+void write_event(const UniqueFd& to, std::string_view kind, const lock::LockName& name, const Json& fields,
+                 milliseconds patience = 100ms) {
   Json json = {{"event", kind}, {"time", date_text(since_1970())}, {"name", name.text()}};
   json.update(fields);
-  if (!write_line_anywhere(to.get(), dump(json) + "\n")) log::warning("--status-fd: a line could not be written");
+  if (!write_line_anywhere(to.get(), dump(json) + "\n", patience))
+    log::warning("--status-fd: a line could not be written");
 }
 
 std::string replaced(std::string_view text, std::string_view (*by)(char)) {
@@ -391,6 +393,11 @@ void Events::acquired(const lock::Hold& hold, milliseconds waited) const {
 
 void Events::lock_event(const lock::LockName& name, const run::LockEvent& event) const {
   if (!fd_) return;
+  if (event.kind == run::LockEvent::Kind::wanted) {
+    Json waiter = to_json(event.waiter);
+    waiter["since"] = date_text(since_1970() - event.waiter.for_so_long);
+    return write_event(*fd_, "wanted", name, waiter, 0ms);  // the lock may be about to be lost, or released
+  }
   const bool lost = event.kind == run::LockEvent::Kind::lost;
   Json fields = Json::object();
   if (lost) fields["why"] = event.why;

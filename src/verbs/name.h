@@ -44,6 +44,7 @@ class LockName {
   std::string token_key() const { return companion(lua::kToken); }
   std::string holder_key() const { return companion(lua::kHolder); }
   std::string control_channel() const { return companion(lua::kControl); }
+  std::string wanted_channel() const { return control_channel() + ":wanted"; }
   std::string queue_key() const { return companion(lua::kQueue); }
   std::string waiters_key() const { return companion(lua::kWaiters); }
   std::string history_key() const { return companion(lua::kHistory); }

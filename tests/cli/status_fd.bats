@@ -46,6 +46,43 @@ assert eval(sys.argv[2]), e' "$1" "$2"
   rlock release job --owner "$owner"
 }
 
+@test "wanted, and --on-wanted: whenever another waiter is the first; a hook that fails or hangs delays nothing" {
+  local hook='echo $$ >pid; echo "$RLOCK_WANTED_NAME: $RLOCK_WANTED_BY" >>wanted; [ ! -e hang ] || sleep 1000; exit 3'
+  job_until end --status-fd 7 --hook-timeout 10m --on-wanted "$hook" job 7>lines
+  called() { [[ $(sed 's/^job: .*@.* pid //' wanted | xargs) == "$*" ]]; }
+  join_line job a
+  wait_until called "$waiter_a"
+  join_line job b
+  join_line job c --priority 1
+  wait_until called "$waiter_a $waiter_c"
+  touch hang
+  kill -TERM "$waiter_c"
+  wait_until called "$waiter_a $waiter_c $waiter_a"
+  touch end
+  job_status 3
+  [[ $stderr == *'--on-wanted hook exited with 3'* ]]
+  wait_until gone "$(<pid)"
+  wait "$waiter_a" "$waiter_b"
+  events lines "[x['event'] for x in e] == ['acquired', 'wanted', 'wanted', 'wanted', 'released', 'exit']"
+  events lines "[x['pid'] for x in e[1:4]] == [$waiter_a, $waiter_c, $waiter_a] and e[1]['since'] <= e[1]['time']"
+}
+
+@test "wanted: of each kind of lock" {
+  local kind i=0
+  for kind in '--shared/--exclusive' '--slots 2/--slots 2 --take 2' '--protocol set/--protocol set'; do
+    i=$((i + 1))
+    rm -f begun
+    # shellcheck disable=SC2086 # words
+    job_until end$i --status-fd 7 ${kind%/*} "job$i" 7>lines
+    # shellcheck disable=SC2086 # words
+    join_line "job$i" a ${kind#*/}
+    wait_until grep -q "\"event\":\"wanted\".*\"pid\":$waiter_a," lines
+    touch end$i
+    job_status 3
+  done
+  all_done
+}
+
 @test "lost, but then not released" {
   "$RLOCK" run --status-fd 7 --lease 6s job -- sh -c "redis-cli -s $srv_sock flushall; exec sleep 1000" 7>log && return 1
   events log "[x['event'] for x in e] == ['acquired', 'lost', 'exit']"

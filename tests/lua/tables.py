@@ -294,7 +294,7 @@ class Section:
         self.names |= {"lock": lock, "layout": layout, "mode": mode or ("set" if layout == "string" else ""), "tag": tag,
                        "token_key": "redisson_lock_token:" + tag, "channel": CHANNELS[layout] + tag, "permits": tag + ":timeout",
                        "grants": f"rlock:grant:{tag}:", "holds": f"rlock:hold:{tag}:", "fair": "redisson_lock_queue:" + tag,
-                       "fair_times": "redisson_lock_timeout:" + tag}
+                       "fair_times": "redisson_lock_timeout:" + tag, "wanted": f"rlock:control:{tag}:wanted"}
         for word in ("holder", "queue", "waiters", "once", "pool", "history"):
             self.names[word] = f"rlock:{word}:{tag}"
 
@@ -453,7 +453,7 @@ class Section:
 
     def do_hear(self, *names):
         for name in names:
-            self.hear(name, self.names["channel"])
+            self.hear(name, self.names["channel" if name != "wanted" else name])
 
     def do_hears(self, name, *wanted):
         for message in self.heard(name):
