@@ -125,6 +125,23 @@ class Checker {
     if (asked_[job] < world_.calm_since || taken_.contains(job)) return;
     report_("job " + std::to_string(job) + " has failed without a fault: " + why);
   }
+  // Its lock was there no longer when it released it, before its lease could end.
+  void lost_before_its_end(int job) {
+    if (!world_.keeps_data || taken_.contains(job)) return;
+    report_("job " + std::to_string(job) + " has lost its lock before the end of its lease");
+  }
+  // It has said so without a doubt, but the lock is still its own.
+  void released_elsewhere(int job) {
+    report_("job " + std::to_string(job) + " has released its lock where it was no longer");
+  }
+  // On how many servers its lock is while it runs. Each must have it, because one may lose it. New servers grant
+  // nothing for half a minute.
+  void kept(int job, std::size_t on, std::size_t of) {
+    constexpr std::int64_t kNew = 60'000'000'000;
+    if (on == of || asked_[job] < world_.calm_since + kNew || taken_.contains(job)) return;
+    report_("the lock of job " + std::to_string(job) + " is on " + std::to_string(on) + " of " + std::to_string(of) +
+            " servers");
+  }
   // Somebody takes the locks of a job away, so that others may run beside it until it learns of that.
   void taken(int job) {
     taken_.insert(job);

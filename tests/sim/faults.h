@@ -32,7 +32,7 @@ class Faults {
     crash,
     crash_some,  // it comes back with an earlier state of its data
     crash_all,   // it comes back empty
-    hang,
+    hang,        // maybe with jobs on the same host
     forget_scripts,
     full,       // it is out of memory, for a while
     busy,       // with a script, for a while
@@ -88,19 +88,25 @@ class Faults {
   // A set of kinds.
   using Kinds = std::uint32_t;
   static Kinds set_of(std::size_t kind) { return Kinds{1} << kind; }
+  static Kinds set_of(Kind kind) { return set_of(static_cast<std::size_t>(kind)); }
 
-  // `without`: kinds that it does not have, although the seed says so.
-  Faults(std::uint64_t seed, bool calm, bool outside, Kinds without) {
+  // `without`, `with`: kinds that it does not have, or has, no matter what the seed says.
+  Faults(std::uint64_t seed, bool calm, bool outside, Kinds without, Kinds with) {
     for (std::size_t kind = 0; kind < kKinds; ++kind) {
       // Of its own, so that without one kind the others happen as before, for as long as they can.
       Random& random = randoms_.emplace_back(seed * kKinds + kind);
-      const double chance = random.chance(0.5) ? 0.002 * static_cast<double>(random.between(1, 10)) : 0;
+      const double chance =
+          random.chance(0.5) || with & set_of(kind) ? 0.002 * static_cast<double>(random.between(1, 10)) : 0;
       const bool allowed = outside || kind < static_cast<std::size_t>(Kind::large_step);
       const bool missing = !allowed || without & set_of(kind) || (calm && !is_harmless(static_cast<Kind>(kind)));
       chances_.push_back(missing ? 0 : chance);
     }
   }
 
+  // What keeps somebody from hearing what all others have heard.
+  static Kinds partitions() { return set_of(Kind::split) | set_of(Kind::part) | set_of(Kind::edge); }
+  // By which a master is replaced that goes on.
+  static Kinds replacements() { return set_of(Kind::fail_over) | set_of(Kind::hang); }
   // A calm world has these, too.
   static bool is_harmless(Kind kind) { return kind == Kind::clock || kind == Kind::move || kind == Kind::move_at_once; }
 

@@ -180,9 +180,13 @@ void SimulatedJob::wait() {
 void SimulatedJob::release() {
   shared_->tree_empty = true;
   watch_->stop();
+  if (Peers* peers = network_.server(0).peers) releases_at_ = peers->certain();
   static auto signals = *run::SignalBlock::begin();  // at which a release never looks
   const run::JobContext context{job_, *servers_, signals, *shared_};
-  if (give_back(context, {life_->verdict(), life_->begun(), loss_})) happen(Kind::lost);
+  if (give_back(context, {life_->verdict(), life_->begun(), loss_})) {
+    if (BootClock::now() < deadlines().ends_at()) checker_.lost_before_its_end(plan_.number);
+    happen(Kind::lost);
+  }
   world->tell([&] { return "released; the job has ended: " + std::string(word(life_->verdict().kind)); });
   happen(Kind::released);
 }
@@ -191,13 +195,29 @@ void SimulatedJob::release() {
 void SimulatedJob::note(const run::LockEvent& event) {
   if (event.kind != run::LockEvent::Kind::released) return;
   if (event.remembered.value_or(false)) checker_.succeeded(plan_.once);
-  if (!plan_.in_history || job_.holds[event.hold].token.empty() || network_.server(0).peers) return;
+  const lock::Hold& hold = job_.holds[event.hold];
+  if (Peers* peers = network_.server(0).peers) {
+    const bool is_certain = releases_at_ && releases_at_ == peers->certain() && !process_.unsure;
+    if (is_certain && releases_at_->keeps(hold.name().text(), hold.owner.text()))
+      checker_.released_elsewhere(plan_.number);
+    return;
+  }
+  if (!plan_.in_history || hold.token.empty()) return;
   std::vector<std::size_t> entries;
   for (std::size_t i = 0; i < network_.size(); ++i) {
-    entries.push_back(network_.server(i).entries_with("rlock:history:{" + plan_.locks[event.hold].name + "}",
-                                                      job_.holds[event.hold].token));
+    entries.push_back(network_.server(i).entries_with("rlock:history:{" + hold.name().text() + "}", hold.token));
   }
   checker_.recorded(plan_.number, entries);
+}
+
+// Two seconds after its command has begun.
+void SimulatedJob::look_where_held() {
+  for (const lock::Hold& hold : job_.holds) {
+    std::size_t on = 0;
+    for (std::size_t i = 0; i < network_.size(); ++i)
+      on += network_.server(i).keeps(hold.name().text(), hold.owner.text());
+    if (running_) checker_.kept(plan_.number, on, network_.size());
+  }
 }
 
 void SimulatedJob::open_gate() {
@@ -210,6 +230,7 @@ void SimulatedJob::open_gate() {
   if (!plan_.once.empty()) checker_.runs(plan_.number, plan_.once);
   world->note("begins", plan_.number);
   world->in(plan_.runs_for.count() * kMillisecond, [this] { end_command({JobEnd::Kind::exited, 0}); });
+  if (servers_->quorum()) world->in(2 * kSecond, [this] { look_where_held(); });
 }
 
 void SimulatedJob::end_command(JobEnd end) {
@@ -227,6 +248,8 @@ void SimulatedJob::end_command(JobEnd end) {
   world->tell(
       [&] { return "the command of job " + std::to_string(plan_.number) + " ends: " + std::string(word(end.kind)); });
 }
+
+Time SimulatedJob::renews_at() const { return time_of(shared_->promise().sent + timing_.renew_at); }
 
 Time SimulatedJob::deadline() const { return time_of(deadlines().kill_at()); }
 

@@ -44,6 +44,8 @@ class SimulatedJob {
   Time lease() const { return plan_.lease.count() * kMillisecond; }
   // When its command must be dead. REQUIRES: runs()
   Time deadline() const;
+  // When its lock is due to be renewed. REQUIRES: runs()
+  Time renews_at() const;
   bool waits() const { return waiting_; }
   bool runs() const { return running_; }
   // The monitor, and the frontend and the command as well.
@@ -64,6 +66,7 @@ class SimulatedJob {
   void ask_to_stop(lock::Servers& servers, const std::string& name);
   void live(lock::Servers& servers, const std::vector<lock::Hold>& holds);
   void note(const run::LockEvent& event);
+  void look_where_held();
   void perform(const run::Life::Actions& actions);
   void happen(const run::LifeEvent& event) { perform(life_->take(event)); }
   void happen(Kind kind) { happen({.kind = kind, .now = BootClock::now()}); }
@@ -89,6 +92,7 @@ class SimulatedJob {
   run::GuardState* shared_ = nullptr;
   run::Job job_;
   lock::Servers* servers_ = nullptr;
+  Server* releases_at_ = nullptr;  // the only server where it may release its lock
   std::optional<run::Life> life_;
   std::unique_ptr<run::LockWatch> watch_;
   std::optional<run::Loss> loss_;

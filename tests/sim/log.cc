@@ -10,7 +10,9 @@
 namespace rlock::log {
 
 void write(Level, std::string_view message, const About&) {
-  if (sim::world) sim::world->say([&] { return "says: " + std::string(message); });
+  if (!sim::world) return;
+  if (message.contains("it is not known whether")) sim::world->process().unsure = true;
+  sim::world->say([&] { return "says: " + std::string(message); });
 }
 
 void notice(std::string_view message) { write(Level::debug, message); }

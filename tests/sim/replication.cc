@@ -76,6 +76,11 @@ void Replication::restarted(Server& server) {
   }
 }
 
+// The one that most Sentinels name, for longer than an answer of theirs counts.
+Server* Replication::certain() {
+  return certain_since_ < world->now() - 500 * kMillisecond ? &network_.server(master_) : nullptr;
+}
+
 void Replication::unlink(std::size_t i) {
   Member& member = members_[i];
   if (member.linked) member.since = world->now();
@@ -193,6 +198,8 @@ void Replication::learn() {
       sentinel.missed = 0;
     }
   }
+  const auto know = static_cast<std::size_t>(std::ranges::count(sentinels_, master_, &Sentinel::master));
+  if (certain_since_ == kNever && 2 * know > kSentinels) certain_since_ = world->now();
 }
 
 std::optional<std::size_t> Replication::leader() const {
@@ -237,7 +244,7 @@ void Replication::fail_over(std::size_t leader, Time unreachable) {
   if (able.empty()) return;
   const std::size_t chosen = able[static_cast<std::size_t>(world->random.below(static_cast<Time>(able.size())))];
   promote(chosen);
-  unreachable_since_ = kNever;
+  unreachable_since_ = certain_since_ = kNever;
   master_ = chosen;
   // The leader looks whether it has become one.
   chosen_at_ = now + world->random.below(kSecond);

@@ -27,6 +27,7 @@ class Replication final : public Peers {
   std::string refuses(const Server& server, const Words& words, bool first_write) const override;
   void executed(Server& server, const Messages& messages) override;
   void restarted(Server& server) override;
+  Server* certain() override;
 
  private:
   struct Member {
@@ -79,6 +80,7 @@ class Replication final : public Peers {
   int required_ = 0;        // min-replicas-to-write
   std::size_t master_ = 0;  // the one that the majority has chosen
   Time unreachable_since_ = kNever, chosen_at_ = 0;
+  Time certain_since_ = 0;  // that is known to most of them
 };
 
 }  // namespace rlock::sim

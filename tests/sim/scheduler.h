@@ -43,7 +43,8 @@ class Random {
 struct Process {
   int number = 0;
   Time stopped_until = 0;
-  bool dead = false;  // by kill -9: its threads never go on
+  bool dead = false;    // by kill -9: its threads never go on
+  bool unsure = false;  // it has said that it does not know what it has released (log.cc)
 };
 
 // What brings bytes from and to the sockets of processes.

@@ -124,6 +124,12 @@ void Server::evict() {
   if (!keys.empty()) keys.erase(keys.begin() + world->random.below(std::ssize(keys)));
 }
 
+bool Server::keeps(const std::string& lock, const std::string& owner) {
+  const model::Entry* found = data().find(model::id_of_key(lock));
+  return found &&
+         std::ranges::any_of(found->value->fields, [&](const auto& field) { return field.first.contains(owner); });
+}
+
 void Server::save() { saved_ = data(); }
 
 void Server::restart(Keeps keeps) {

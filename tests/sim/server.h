@@ -61,6 +61,8 @@ class Peers {
   // A command was executed, which has published these messages.
   virtual void executed(Server&, const Messages&) {}
   virtual void restarted(Server&) {}
+  // The server that must have all locks now; null: that is not certain.
+  virtual Server* certain() { return nullptr; }
 };
 
 // Parts of replies.
@@ -118,6 +120,8 @@ class Server final : model::Listeners {
   // Its data now.
   model::Database& data();
   const model::Database& saved() const { return saved_; }
+  // Whether that owner holds the lock here.
+  bool keeps(const std::string& lock, const std::string& owner);
   // How many entries of that stream have that text.
   std::size_t entries_with(const std::string& key, const std::string& text);
 
