@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: MIT
-// The descriptors of all processes of a world: events, timers and sockets. The kernel knows nothing of them.
+// The descriptors of all processes of a world: events, timers, sockets, and epoll(7)s of them. The kernel knows nothing
+// of them.
 #pragma once
 
 #include <poll.h>
 
+#include <algorithm>
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -15,19 +17,21 @@ using Time = std::int64_t;
 inline constexpr Time kNever = INT64_MAX, kMicrosecond = 1000, kMillisecond = 1'000'000, kSecond = 1'000'000'000;
 
 struct Descriptor {
-  enum class Kind { closed, event, timer, socket };
+  enum class Kind { closed, event, timer, socket, epoll };
   Kind kind = Kind::closed;
-  std::uint64_t count = 0;  // of an event
-  Time due = kNever;        // a timer is readable from then on, and a socket connected
-  int link = 0;             // of a socket: its number in the network; 0: it has none
-  std::string unread{};     // what a socket has received
-  bool ended = false;       // it receives no more
+  std::uint64_t count = 0;     // of an event
+  Time due = kNever;           // a timer is readable from then on, and a socket connected
+  int link = 0;                // of a socket: its number in the network; 0: it has none
+  std::string unread{};        // what a socket has received
+  bool ended = false;          // it receives no more
+  std::vector<int> watched{};  // by an epoll, to be read
 
   short ready(short wanted, Time now) const {
     switch (kind) {
       case Kind::event: return count > 0 ? wanted & POLLIN : 0;
       case Kind::timer: return due <= now ? wanted & POLLIN : 0;
       case Kind::socket: break;
+      case Kind::epoll: return 0;  // Descriptors::ready() knows
       case Kind::closed: return POLLNVAL;
     }
     if (due > now) return 0;
@@ -53,6 +57,14 @@ class Descriptors {
   }
   // Null: it is one of the kernel's, which nobody here waits for, or -1.
   Descriptor* find(int fd) { return fd < kFirst ? nullptr : &all_[static_cast<std::size_t>(fd - kFirst)]; }
+  // What poll(2) says of it.
+  short ready(int fd, short wanted, Time now) {
+    const Descriptor* descriptor = find(fd);
+    if (!descriptor) return 0;
+    const auto readable = [&](int watched) { return find(watched)->ready(POLLIN, now) != 0; };
+    if (std::ranges::any_of(descriptor->watched, readable)) return static_cast<short>(wanted & POLLIN);
+    return descriptor->ready(wanted, now);
+  }
   void close(int fd) {
     *find(fd) = {};
     free_.push_back(fd);

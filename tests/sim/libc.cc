@@ -4,6 +4,7 @@
 // everything else that it calls is real.
 #include <dlfcn.h>
 #include <netinet/in.h>
+#include <sys/epoll.h>
 #include <sys/eventfd.h>
 #include <sys/random.h>
 #include <sys/socket.h>
@@ -89,6 +90,15 @@ int eventfd_read(int fd, eventfd_t* value) {
 int eventfd_write(int fd, eventfd_t value) {
   if (!is_ours(fd)) return REAL(eventfd_write)(fd, value);
   world->descriptors.find(fd)->count += value;
+  return 0;
+}
+
+int epoll_create1(int flags) noexcept { return world ? made(Descriptor::Kind::epoll) : REAL(epoll_create1)(flags); }
+
+// rlock only adds to what it watches.
+int epoll_ctl(int fd, int operation, int watched, epoll_event* event) noexcept {
+  if (!is_ours(fd)) return REAL(epoll_ctl)(fd, operation, watched, event);
+  world->descriptors.find(fd)->watched.push_back(watched);
   return 0;
 }
 

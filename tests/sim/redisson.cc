@@ -81,7 +81,8 @@ bool Redisson::acquire(Time until) {
       return true;
     }
     // A message, or the end of the other's lease.
-    const Until then = Until{}.at_most(milliseconds(std::min<Time>(reply->integer, (until - world->now()) / kMillisecond)));
+    const Until then =
+        Until{}.at_most(milliseconds(std::min<Time>(reply->integer, (until - world->now()) / kMillisecond)));
     if (!messages_->receive(then) && !then.over()) return false;
   }
   return false;

@@ -229,8 +229,7 @@ bool Scheduler::can_go_on(Thread& thread) {
   bool can = thread.joins ? thread.joins->ended : thread.wakes <= now_;
   for (nfds_t i = 0; i < thread.count; ++i) {
     pollfd& one = thread.fds[i];
-    const Descriptor* descriptor = descriptors.find(one.fd);
-    one.revents = descriptor ? descriptor->ready(one.events, now_) : short{};
+    one.revents = descriptors.ready(one.fd, one.events, now_);
     can = can || one.revents != 0;
   }
   return can;
