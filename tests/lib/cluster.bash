@@ -8,7 +8,7 @@
 #   cluster_join NAME           c1 meets it, and all know it
 #   cluster_url [NAME ...]      the address for rlock: of all masters, or of these servers
 #   cluster_name NAME [NTH]     the name of a lock that this server keeps, by the order of cluster_start
-#   cluster_move SLOT FROM TO   the slot, with its keys, as redis-cli moves them
+#   cluster_move SLOT FROM TO   the slot, with its keys, as redis-cli moves them; with ATOMIC_MOVES=1 as Valkey 9 does by itself
 #   cluster_cut_off NAME        cuts it off from the cluster, so its list of slots does not change. It is at another port,
 #                               and has no slot
 #   cluster_stop
@@ -121,7 +121,17 @@ cluster_end_move() {
     redis "$name" cluster setslot "$1" node "$id" >/dev/null
   done
 }
+cluster_keeps() {
+  redis "$1" cluster nodes | awk -v slot="$2" '/myself/ { for (i = 9; i <= NF; i++) {
+    split($i "-" $i, ends, "-"); if (slot >= ends[1] && slot <= ends[2]) found = 1 } } END { exit !found }'
+}
 cluster_move() {
+  if [[ -n ${ATOMIC_MOVES:-} ]]; then
+    [[ $(redis "$2" cluster migrateslots slotsrange "$1" "$1" node "$(cluster_id "$3")") == OK ]]
+    wait_until cluster_keeps "$3" "$1"
+    wait_until cluster_agrees
+    return
+  fi
   cluster_begin_move "$@"
   cluster_move_keys "$@"
   cluster_end_move "$@"
