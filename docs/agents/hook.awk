@@ -17,7 +17,7 @@ BEGIN {
     assigned ")$"
   wrapper = "^([^ ]*/)?(" program("sudo|doas", "[ugpCDRTUh]|-user|-group|-chdir") "( " assigned ")*|" \
     program("env", "[uC]|-unset|-chdir") "( " assigned ")*|" program("xargs", "[IadLnPs]|-max-args|-max-procs|-delimiter") "|" \
-    program("timeout|chrt|taskset", "[ks]|-kill-after|-signal") " [^ ]+|" \
+    program("strace|ltrace", "[oepsEu]") "|" program("timeout|chrt|taskset", "[ks]|-kill-after|-signal") " [^ ]+|" \
     program("nice|ionice|nohup|setsid|stdbuf|time|watch|unbuffer|parallel", "[cnfoj]|-adjustment|-interval|-jobs") ") "
   shell = "^([^ ]*/)?([bdkz]?a?sh|source|[.])( [-+][A-Za-z]*o [^ ]+| [-+][^ ]*)*"
 }
@@ -85,7 +85,7 @@ function apart(words) {
 # scan(TEXT, AT, DEPTH, END): reads commands from AT up to END, which is ")", "`" or "". Returns the place of END. The words of
 # a command, without their quotes and with one blank in between, are in `words`.
 function scan(text, at, depth, end,
-              token, c, two, words, start, quoted, deep, head, cases, patterns, body, n, i, line, word, tabs, literal, from, here) {
+              token, c, two, words, start, quoted, deep, head, cases, patterns, body, n, i, line, word, tabs, literal, from, here, dollar) {
   for (; at <= length(text); at += length(token)) {
     token = substr(text, at, 1)
     if (token == "\\") token = substr(text, at, 2)
@@ -99,8 +99,11 @@ function scan(text, at, depth, end,
     } else if (c == "\"") quoted = !quoted
     else if (c == "'" && !quoted) {
       n = index(substr(text, at + 1) "'", "'")
+      dollar = sub(/[$]$/, "", words)
+      # There, \' is no end.
+      if (dollar && match(substr(text, at + 1), /^([^'\\]|\\\\\\\\|\\\\[^\\]|\\[^\\])*'/)) n = RLENGTH
       here = substr(text, at + 1, n - 1)
-      if (sub(/[$]$/, "", words)) gsub(/\\\\n/, "\\n", here)
+      if (dollar) gsub(/\\\\n/, "\\n", here)
       words = words masked(here)
       at += n
     } else if (c == "`" && end == "`") break
