@@ -8,9 +8,12 @@
 #include <signal.h>
 #include <sys/mount.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/signalfd.h>
 #include <sys/wait.h>
 
+#include <algorithm>
+#include <array>
 #include <cstdio>
 #include <iterator>
 
@@ -142,6 +145,22 @@ pid_t make_namespace(int life, int report_to) {
 // The most that a monitor has open: pidfd, timer, gate and six other events; two to the agent; two connections, each
 // with a timer, or with five more for a lookup; three for a hook; three to look at a tree. Rounded up.
 constexpr std::size_t kMostFds = 32;
+
+// poll(2) tells of many descriptors at once which are not open.
+bool has_spare_fds() {
+  rlimit limit{};
+  getrlimit(RLIMIT_NOFILE, &limit);
+  std::size_t spare = 0;
+  std::array<pollfd, 2 * kMostFds> some{};
+  for (rlim_t next = 0; next < limit.rlim_cur && spare < kMostFds;) {
+    const std::size_t count = std::min<rlim_t>(some.size(), limit.rlim_cur - next);
+    for (std::size_t i = 0; i < count; ++i) some[i].fd = static_cast<int>(next++);
+    while (poll(some.data(), count, 0) < 0 && errno == EINTR) {
+    }
+    spare += std::ranges::count(some.begin(), some.begin() + count, POLLNVAL, &pollfd::revents);
+  }
+  return spare >= kMostFds;
+}
 
 }  // namespace
 
@@ -309,10 +328,10 @@ void Inherited::let_go() const {
 }
 
 Result<void> need_spare_fds() {
-  std::vector<UniqueFd> spare;
-  spare.push_back(open_process(getpid()));
-  while (spare.back() && spare.size() < kMostFds) spare.emplace_back(fcntl(spare[0].get(), F_DUPFD_CLOEXEC, 0));
-  if (spare.back()) return {};
+  if (open_process(getpid())) {
+    if (has_spare_fds()) return {};
+    errno = EMFILE;
+  }
   const std::string why = errno_text(errno);
   if (errno != EMFILE && errno != ENFILE) {
     return fail(Error::Code::system, "pidfd_open: " + why +
