@@ -60,14 +60,19 @@ Result<Secret> Secret::written(std::size_t most, const std::function<Result<std:
   return secret;
 }
 
-std::string_view Secret::text() const { return {pages_->bytes, pages_->size}; }
+std::string_view Secret::text() const {
+  return pages_ ? std::string_view(pages_->bytes, pages_->size) : std::string_view();
+}
 
 void Secret::wipe() {
+  if (!pages_) return;
   overwrite(pages_->bytes, pages_->room);
   pages_->size = 0;
 }
 
-void Secret::keep_from_children() const { madvise(pages_->bytes, pages_->room, MADV_WIPEONFORK); }
+void Secret::keep_from_children() const {
+  if (pages_) madvise(pages_->bytes, pages_->room, MADV_WIPEONFORK);
+}
 
 void overwrite(void* memory, std::size_t size) {
   // The compiler does not know what is called, and so cannot leave it out.

@@ -23,6 +23,7 @@ class Secret {
   // The longest password from any source, in bytes.
   static constexpr std::size_t kLongest = 4096;
 
+  Secret() = default;  // empty, and without pages
   explicit Secret(std::string_view text);
 
   // The text that `write` puts into a buffer of `most` bytes; it returns the number of bytes.

@@ -35,6 +35,7 @@ Result<CommonOptions> read_common(const Settings& settings) {
   CommonOptions common;
   common.configured_urls = settings.addresses_with_password;
   common.config_for_command = settings.config_for_command;
+  if (!settings.find(url_option())) common.url = Secret(CommonOptions::kDefaultUrl);
   RLOCK_TRY(fill(common, common_options(), settings));
   for (const OptionSpec& row : common_options()) {
     const Setting* said = row.name().starts_with("tls-") ? settings.find(row) : nullptr;

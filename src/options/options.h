@@ -62,7 +62,7 @@ struct CommonOptions {
   static constexpr std::string_view kDefaultUrl = "redis://127.0.0.1:6379";
   static constexpr milliseconds kDefaultTimeout = 5s;
 
-  Secret url = Secret(kDefaultUrl);  // client_for() reads it, then wipes it
+  Secret url;  // client_for() reads it, then wipes it
   Source url_source;
   std::optional<PasswordFrom> password_from;
   std::optional<std::string> sentinel_password_file, sentinel_user;

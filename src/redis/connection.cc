@@ -131,7 +131,7 @@ Result<Connection> Connection::open(const Endpoint& endpoint, const Until& until
     return endpoint.failed(std::move(introduced).error());
   }
   if (!endpoint.client_name.empty()) connection.send_along({"CLIENT", "SETNAME", endpoint.client_name});
-  log::debug("connected to " + escaped(endpoint.display()));
+  log::debug("connected to " + escaped(connection.server_));
   return connection;
 }
 
