@@ -100,7 +100,10 @@ class AwaitedLock {
     const bool here = holder.described && holder.who.host == request_.holder.host;
     return here ? static_cast<pid_t>(holder.who.pid) : 0;
   }
-  static bool is_rlock(pid_t pid) { return run::name_of_process(pid) == run::name_of_process(getpid()); }
+  static bool is_rlock(pid_t pid) {
+    static const std::string ours = run::name_of_process(getpid());
+    return run::name_of_process(pid) == ours;
+  }
   static bool has_any(const std::vector<std::string>& words, std::initializer_list<std::string> ones) {
     return std::ranges::find_first_of(words, ones) != words.end();
   }
