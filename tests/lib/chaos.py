@@ -8,7 +8,6 @@ import collections
 import json
 import os
 import random
-import shutil
 import signal
 import subprocess
 import sys
@@ -174,9 +173,6 @@ class Fire:
     def make_server(self):
         return Server()
 
-    def goes_on(self):
-        return time.monotonic() < self.until
-
     def fill(self):
         self.jobs.collect()
         self.jobs.let_go()
@@ -200,15 +196,11 @@ class Fire:
             self.server.start()
 
     def burn(self):
-        while self.goes_on():
+        while time.monotonic() < self.until:
             self.fill()
             self.disturb()
             time.sleep(random.uniform(0, self.pause))
-        self.calm()
         self.jobs.drain()
-
-    def calm(self):
-        pass
 
     def left(self):
         """Waits until nothing is left, as long as the holds of dead jobs may stay. Returns what is left then."""
@@ -292,27 +284,6 @@ class Pools(Fire):
         figures, faults = self.judge_waits(log, self.jobs.all, LEASE)
         peak = log.peak(self.jobs.all)
         return f"up to {peak} at once, {figures}", {**faults, "never two at once": peak < 2}
-
-
-class Names(Fire):
-    """AMOUNT jobs take four names of six together, in any order: each has its names to itself, and all finish."""
-    pause = 0.01
-    may_end = {0}
-
-    def start_one(self):
-        # Any two of them have a name in common.
-        names = random.sample("abcdef", 4)
-        self.jobs.start(names, "alone", [name + ".held" for name in names], random.randrange(3) / 100)
-
-    def goes_on(self):
-        return len(self.jobs.all) < AMOUNT and all(time.time() < job.alive_since + BOUND for job in self.jobs.running)
-
-    def disturb(self):
-        pass
-
-    def judge(self, log):
-        longest = log.longest_wait(self.jobs.all)
-        return f"longest wait {longest:.1f} s (bound {BOUND} s)", {"someone waited for too long": longest > BOUND}
 
 
 class Slots(Fire):
@@ -458,141 +429,6 @@ class Once(Fire):
                 f"another one did it; {lost} replies lost",
                 {**faults, "a record without an end": self.timeless, "nothing was remembered": not known,
                  "nobody was told": not told, "no reply was lost": not lost})
-
-
-SIDES = ("a", "b")
-NO_VOTE = LEASE + 4  # seconds from a restart until the server votes again; see probation() in src/lock/tally.cc
-STUCK = 45  # seconds; longer than all leases, pauses and timeouts of one turn together
-
-
-class Member(servers.Server):
-    """A server of a quorum, which each side reaches by a socket of its own: who takes its name away parts the two."""
-
-    def __init__(self, number):
-        self.bad_until, self.repairs, self.cut = 0, [], set()
-        super().__init__(f"s{number}", *SURE, environment={"LD_PRELOAD": servers.shim("aged"), "AGED_SECONDS": "3600"})
-        del self.environment["LD_PRELOAD"]
-        self.accept_epoch()
-
-    def path(self, side):
-        return f"{self.folder}/{side}"
-
-    def is_bad(self, side):
-        return time.monotonic() < self.bad_until or side in self.cut
-
-    def start(self):
-        super().start()
-        for side in set(SIDES) - self.cut:
-            self.join(side)
-
-    def join(self, side):
-        if os.path.exists(self.path(side)):
-            os.unlink(self.path(side))
-        os.link(self.socket, self.path(side))
-        self.cut.discard(side)
-
-    def part(self, side):
-        os.unlink(self.path(side))
-        self.cut.add(side)
-        for kind in ("normal", "pubsub"):
-            self.redis.execute_command("client", "kill", "type", kind)
-
-    def restart(self, empty):
-        if empty:
-            shutil.rmtree(self.folder)
-            os.mkdir(self.folder)
-        self.start()
-        self.bad_until = time.monotonic() + NO_VOTE
-
-    def go_on(self):
-        self.thaw()
-        self.bad_until = 0
-
-
-class Quorum(Fire):
-    """Five servers, of which any two are killed, stopped, or restarted with or without their data, or cannot be reached. Half
-    of the workers come from one side, half from the other, and a cut parts a server from one side: the two may see
-    different majorities. The tokens grow in the order of the grants. While three servers can vote there is progress; while
-    two can, nothing begins.
-    """
-    may_end = WITH_CRASHES
-
-    def make_server(self):
-        self.members = [Member(number) for number in range(1, 6)]
-        os.environ["RLOCK_URL"] = self.urls(SIDES[0])
-
-    def urls(self, side):
-        return " ".join(f"unix://{server.path(side)}" for server in self.members)
-
-    def start_one(self):
-        here = sum(job.kind == SIDES[0] for job in self.jobs.running)
-        side = SIDES[here >= WORKERS / 2]
-        number = str(len(self.jobs.all))
-        self.jobs.begin([RLOCK, "run", "-q", "--url", self.urls(side), "-w", "10m", "--lease", f"{LEASE}s", "-k", "200ms", "job",
-                         "--", "bash", "-c", 'echo "$RLOCK_TOKEN" >>tokens; exec bash "$@"', "job", servers.LIB + "/witness.sh",
-                         number, f"0.0{random.randrange(10)}", "alone", "job.held"], side)
-
-    def harm(self):
-        """One fault, if no side has two servers that are bad; when and how it is repaired."""
-        what, sides = random.choice(("stop", "kill", "wipe", "cut", "cut")), SIDES
-        if what == "cut":
-            sides = [random.choice(SIDES)]
-        whole = [server for server in self.members if not any(server.is_bad(side) for side in SIDES)]
-        if not whole or any(sum(server.is_bad(side) for server in self.members) >= 2 for side in sides):
-            return
-        server = random.choice(whole)
-        self.done[what] += 1
-        if what == "cut":
-            server.part(sides[0])
-            repair = lambda: server.join(sides[0])
-        elif what == "stop":
-            server.freeze()
-            repair = server.go_on
-        else:
-            server.kill()
-            repair = lambda: server.restart(what == "wipe")
-        if what != "cut":
-            server.bad_until = float("inf")
-        server.repairs.append((time.monotonic() + random.uniform(0.2, 3), repair))
-
-    def repair(self, by):
-        for server in self.members:
-            for due in [one for one in server.repairs if one[0] < by]:
-                server.repairs.remove(due)
-                due[1]()
-
-    def disturb(self):
-        self.repair(time.monotonic())
-        if random.random() < 0.2:
-            self.harm()
-        if random.random() < 0.02:
-            random.choice(self.jobs.running).kill()
-
-    def calm(self):
-        self.repair(float("inf"))
-
-    def left(self):
-        return []
-
-    def with_three_down(self):
-        """What a job does that runs when the majority dies, and what a newcomer does then."""
-        time.sleep(NO_VOTE)  # the last restart is forgotten
-        options = ["run", "-q", "--lease", f"{LEASE}s", "job", "--", "bash", "-c"]
-        running = subprocess.Popen([RLOCK, *options, "echo >running; sleep 600"], stderr=subprocess.DEVNULL)
-        need(lambda: os.path.exists("running"), "it runs", STUCK)
-        for server in self.members[:3]:
-            server.kill()
-        newcomer = subprocess.run([RLOCK, *options, "echo >ran"], stderr=subprocess.DEVNULL).returncode
-        return running.wait(), newcomer
-
-    def judge(self, log):
-        tokens, times = [int(token) for token in open("tokens")], list(log.begins.values())
-        gap = max((after - before for before, after in zip(times, times[1:])), default=STUCK)
-        lost, newcomer = self.with_three_down()
-        return (f"the longest time without a grant {gap:.1f} s; three down: {lost}, {newcomer}",
-                {"tokens do not grow": tokens != sorted(set(tokens)), "no progress": len(times) < 10 or gap > STUCK,
-                 "a majority died, and the job went on": lost != 74, "the newcomer's status": newcomer not in (69, 74),
-                 "it ran": os.path.exists("ran")})
 
 
 if __name__ == "__main__":
