@@ -18,6 +18,8 @@ const std::vector<Configuration>& configurations() {
       write{.mode = {Kind::write}}, once{.once = true};
   static const std::vector<Configuration> all = {
       {.name = "plain", .clients = several(3, plain), .ticks = 3, .faults = 1},
+      // One that has waited for a tick is ahead of the next one with a higher priority.
+      {.name = "aging", .clients = {plain, plain, {.priority = 1, .aging = 4s}}, .ticks = 2, .faults = 1},
       {.name = "plain-pair", .clients = several(2, plain), .ticks = 4, .faults = 3},
       {.name = "read-write", .clients = {read, read, write}, .ticks = 3, .faults = 1},
       {.name = "slots", .clients = several(3, {.mode = {Kind::slots, 2}}), .ticks = 3, .faults = 1},

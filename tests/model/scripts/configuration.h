@@ -16,6 +16,7 @@ struct Role {
   bool java = false;      // a Redisson client
   bool replaces = false;  // it takes the place of the last waiter that did so
   int priority = 0;
+  milliseconds aging{};  // after which it gains one
   bool is_new = false;   // the server has not yet granted a lease of this length when the search begins
   milliseconds lease{};  // 0: that of the configuration
   bool once = false;     // its command is to succeed only once, together with those of all others with this

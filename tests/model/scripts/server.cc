@@ -45,8 +45,8 @@ std::vector<Renaming> renamings_of(const std::vector<Role>& roles) {
       return std::tie(role.mode.kind, role.mode.slots, role.mode.taken, role.mode.resources);
     };
     return mode(one) == mode(other) && one.waits == other.waits && one.java == other.java &&
-           one.replaces == other.replaces && one.priority == other.priority && one.lease == other.lease &&
-           one.once == other.once;
+           one.replaces == other.replaces && one.priority == other.priority && one.aging == other.aging &&
+           one.lease == other.lease && one.once == other.once;
   };
   Renaming renaming{};
   std::iota(renaming.begin(), renaming.end(), 0);
@@ -239,7 +239,8 @@ std::vector<std::string> Server::words_of(const Request& request, const Database
     case Ask::wait: {
       lock::AcquireRequest acquire{.name = name_, .mode = role.mode, .owner = owner, .lease = lease};
       if (request.ask == Ask::wait) {
-        acquire.queueing = {.place = places_[request.place], .priority = role.priority, .replace = role.replaces};
+        acquire.queueing = {
+            .place = places_[request.place], .priority = role.priority, .aging = role.aging, .replace = role.replaces};
       }
       if (role.once) acquire.conditions.once = kOnce;
       return as_strings(lock::acquire_call(client_, acquire, guard_for(request.who, database), {}));
