@@ -245,8 +245,9 @@ class World {
     if (random_.chance(0.5)) plan.wait = milliseconds(random_.chance(0.1) ? 0 : random_.below(60'000));
     const auto lease = plan.lease.count();
     const double lasts = edge_ ? 0.7 : 0.3;
-    plan.runs_for =
-        milliseconds(random_.chance(lasts) ? random_.spread(lease / 10, 4 * lease) : random_.spread(1, 3000));
+    // A master that was replaced goes on for up to 20 s.
+    const auto longest = std::max<Time>(4 * lease, together_ ? 40'000 : 0);
+    plan.runs_for = milliseconds(random_.chance(lasts) ? random_.spread(lease / 10, longest) : random_.spread(1, 3000));
     plan.obeys = random_.chance(1 - lasts);
     auto& process = *processes_.emplace_back(std::make_unique<Process>());
     process.number = plan.number;
