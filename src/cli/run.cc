@@ -166,13 +166,19 @@ void report_success(const RunOptions& options, const lock::Succeeded& found, con
   }
 }
 
+// Whether the job learns who waits. A quorum has no queue.
+Result<bool> can_watch_waiters(const RunOptions& options, bool quorum) {
+  const bool hook = !options.hooks.on_wanted.empty();
+  if (quorum && hook)
+    return fail(Error::Code::usage, "with several servers you cannot use --on-wanted: there is no queue");
+  return !quorum && (hook || options.status_fd >= 0);
+}
+
 // This function is long so that the whole path of a job, and the use of each option, can be seen in one place.
 Result<Ending> run_under_lock(RunOptions& options, const run::Inherited& inherited, const Events& events,
                               run::SignalBlock& signals) {
   lock::Servers servers = RLOCK_TRY(client_for(options, signals.fd()));
-  if (servers.quorum() && !options.hooks.on_wanted.empty()) {
-    return fail(Error::Code::usage, "with several servers you cannot use --on-wanted: there is no queue");
-  }
+  const bool watches_waiters = RLOCK_TRY(can_watch_waiters(options, servers.quorum()));
   if (options.owner) RLOCK_TRY(find_kind(servers, *options.owner, options));
   const TimePoint begun = BootClock::now();
   lock::HolderInfo self = describe_self(options.shown_command, options);
@@ -198,7 +204,7 @@ Result<Ending> run_under_lock(RunOptions& options, const run::Inherited& inherit
         .leftovers_kept_by = "--leftovers wait or ignore",
         .isolate = options.isolate,
         .hooks = options.hooks,
-        .watches_waiters = !servers.quorum() && (options.status_fd >= 0 || !options.hooks.on_wanted.empty()),
+        .watches_waiters = watches_waiters,
         .inherited = inherited,
         .in_history = options.history ? std::optional(self) : std::nullopt,
         .asked_at = begun,
