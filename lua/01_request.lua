@@ -43,11 +43,11 @@
 -- if they have some; of a plain lock, it is absent or empty.
 
 -- C++ gets the names of all fields of requests, replies and records from here (embed.cmake):
---   about adopt age aging ahead alive back begun by cause control count data entry fault granted guess guard heir hidden history
---   hold holder holders holds id joined keep kept key lag lasted lasts layout lease left life listening login mode more most
---   names newest note now number numbers once only_if_held outcome owner pid place priority remember remembered renewal replace
---   resize said server sharded since slots sole start strangers success taken token total ttl unrecorded untidy unwritten
---   version wait waiters waiting want what who
+--   about adopt age aging ahead alive back begun by cause control count data entry fault granted guard guess heir hidden
+--   history hold holder holders holds id joined keep kept key lag lasted lasts layout lease left life listening login mode
+--   more most names newest note now number numbers once only_if_held outcome owner pid place priority remember remembered
+--   renewal replace resize said server sharded since slots sole span start strangers success sums taken token total ttl
+--   unrecorded untidy unwritten version wait waiters waiting want what who
 
 -- The keys and channels beside the lock N: <word>{N}, or <word>N if N contains a brace. C++ has this list, too: the word; the
 -- type, 'channel', or '-' for what only Redisson uses; and what it is.

@@ -13,6 +13,8 @@
 --                            is the outcome in the history, too. If the hold is gone, '' means 'losses', but nothing is
 --                            incremented if a record already says that it was taken away
 --         entry       list   fields of the entry in the history, even if the hold is gone; absent: there is to be none
+--         span        text   for how many ms it was held, with an entry; absent: unknown
+--         sums        list   with `span`: more totals, and what to add to each, if the hold is given back
 --         only_if_held   true   record nothing if the hold is gone
 --         success     map    to be remembered if the owner still has this hold: key, start, lasts, who (08_once.lua)
 -- Reply released       left: remaining holds; 0: the lock is available and that was published, or the first waiter has it now.

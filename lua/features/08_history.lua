@@ -54,16 +54,14 @@ if verb == 'release' or verb == 'force-unlock' then
       -- The id may be later than this time, if the clock was ahead when the previous entry was written.
       local clock = redis.pcall('time')
       written = add_entry(outcome, clock[1] and clock[1] .. string.sub(string.format('%06d', clock[2]), 1, 3) or '', entry)
-      for i = 1, kept and #entry or 0, 2 do
-        local held = entry[i] == 'held' and tonumber(entry[i + 1])
-        if held then
-          local before, lasted = redis.pcall('hget', totals, 'lasted'), {held + kept}
-          for one in string.gmatch(type(before) == 'string' and string.sub(before, 1, 512) or '', '%d+') do
-            lasted[#lasted + 1] = #lasted < 20 and one or nil
-          end
-          redis.pcall('hset', totals, 'lasted', table.concat(lasted, ' '))
-          redis.pcall('pexpire', totals, kMonth)
+      if kept and note.span then
+        local before, lasted = redis.pcall('hget', totals, 'lasted'), {note.span + kept}
+        for one in string.gmatch(type(before) == 'string' and string.sub(before, 1, 512) or '', '%d+') do
+          lasted[#lasted + 1] = #lasted < 20 and one or nil
         end
+        redis.pcall('hset', totals, 'lasted', table.concat(lasted, ' '))
+        for i = 1, #note.sums, 2 do redis.pcall('hincrby', totals, note.sums[i], note.sums[i + 1]) end
+        redis.pcall('pexpire', totals, kMonth)
       end
     end
     return type(added) == 'table' and added.err or type(written) == 'table' and written.err or nil

@@ -64,6 +64,12 @@ PastHold one_of(const std::vector<PastHold>& seen) {
   return one;
 }
 
+std::string field_of(std::string_view histogram, std::size_t place) {
+  const auto& limits = Histogram::kLimits;
+  return std::string(histogram) + "_" + (place < limits.size() ? std::to_string(limits[place]) : "longer");
+}
+std::string sum_of(std::string_view histogram) { return std::string(histogram) + "_sum"; }
+
 }  // namespace
 
 bool PastHold::fine() const {
@@ -131,11 +137,24 @@ std::optional<PastHold> read_entry(const LockName& name, std::string_view id,
   return hold;
 }
 
+std::vector<std::pair<std::string, long long*>> Totals::fields() {
+  std::vector<std::pair<std::string, long long*>> all = {{"losses", &losses}, {"skips", &skips}, {"forced", &forced}};
+  for (const auto& [name, histogram] : {std::pair{"waited", &waited}, {"held", &held}}) {
+    for (std::size_t i = 0; i < histogram->counts.size(); ++i) {
+      all.emplace_back(field_of(name, i), &histogram->counts[i]);
+    }
+    all.emplace_back(sum_of(name), &histogram->sum);
+  }
+  return all;
+}
+
 Totals read_totals(const redis::Reply& reply) {
-  const auto count = [&](std::size_t i) {
-    return std::clamp(whole_number(reply.at(i).as_text()).value_or(0), 0LL, 1LL << 53);
-  };
-  return {count(0), count(1), count(2)};
+  Totals totals;
+  std::size_t i = 0;
+  for (const auto& [field, number] : totals.fields()) {
+    *number = std::clamp(whole_number(reply.at(i++).as_text()).value_or(0), 0LL, 1LL << 53);
+  }
+  return totals;
 }
 
 PastHold past_of(const Hold& hold, const HolderInfo& who) {
@@ -158,7 +177,17 @@ PastHold past_of(const Status& status, const OwnerId& owner) {
 }
 
 HistoryNote note_of(const PastHold& hold) {
-  return {hold.taken_away() ? "forced" : hold.lost() ? "losses" : "", fields_of(hold)};
+  HistoryNote note{hold.taken_away() ? "forced" : hold.lost() ? "losses" : "", fields_of(hold)};
+  note.held = hold.held;
+  for (const auto& [name, span] : {std::pair{"waited", hold.waited}, {"held", hold.held}}) {
+    if (!span) continue;
+    const auto place =
+        std::ranges::lower_bound(Histogram::kLimits, *span, {}, [](int limit) { return limit * 1000ms; }) -
+        Histogram::kLimits.begin();
+    note.sums.insert(note.sums.end(), {field_of(name, static_cast<std::size_t>(place)), "1", sum_of(name),
+                                       std::to_string(span->count())});
+  }
+  return note;
 }
 
 void StreamOfHolds::add(PastHold entry) {

@@ -3,6 +3,7 @@
 // into holds. Pure: no server is asked here. man/rlock-protocol.7 lists the fields.
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <deque>
 
@@ -58,10 +59,22 @@ std::optional<PastHold> read_entry(const LockName& name, const redis::Reply& ent
 std::optional<PastHold> read_entry(const LockName& name, std::string_view id,
                                    const std::map<std::string, std::string>& fields);
 
+// How long something took: how often it took up to each of these seconds, but longer than the one before; how often it
+// took longer; and how long (ms) together.
+struct Histogram {
+  static constexpr std::array kLimits{1, 10, 60, 600, 3600};
+  std::array<long long, kLimits.size() + 1> counts{};
+  long long sum = 0;
+};
+
 struct Totals {
   long long losses = 0, skips = 0, forced = 0;
+  Histogram waited, held;  // of recorded holds that were given back
+
+  // Each number, and its field in the hash.
+  std::vector<std::pair<std::string, long long*>> fields();
 };
-// The reply to HMGET key losses skips forced.
+// The reply to HMGET with the fields.
 Totals read_totals(const redis::Reply& reply);
 
 // A hold of this process; the caller adds when and how it ended.

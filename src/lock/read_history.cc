@@ -368,8 +368,10 @@ Result<TotalsOf> totals_on(redis::Client& client, const std::vector<LockName>& n
   const bool listing = names.empty();
   if (listing) names = RLOCK_TRY(names_with(on, std::array{lua::kTotals}));
   TotalsOf all;
-  const auto ask = [](const LockName& name) -> Command {
-    return {"HMGET", name.totals_key(), "losses", "skips", "forced"};
+  const auto ask = [](const LockName& name) {
+    Command command = {"HMGET", name.totals_key()};
+    for (auto& [field, number] : Totals().fields()) command.push_back(std::move(field));
+    return command;
   };
   RLOCK_TRY(ask_for_each(on, names, ask, [&](const LockName& name, const Result<Reply>& reply) -> Result<void> {
     if (reply) {
@@ -415,10 +417,9 @@ Result<TotalsOf> read_totals(Servers& servers, const std::vector<LockName>& name
       [&](redis::Client& client, const Until&) { return totals_on(client, names, exchange); }, exchange));
   TotalsOf all;
   for (const TotalsOf& one : given) {
-    for (const auto& [name, totals] : one) {
-      Totals& most = all[name];
-      most = {std::max(most.losses, totals.losses), std::max(most.skips, totals.skips),
-              std::max(most.forced, totals.forced)};
+    for (auto [name, totals] : one) {
+      const auto most = all[name].fields(), here = totals.fields();
+      for (std::size_t i = 0; i < most.size(); ++i) *most[i].second = std::max(*most[i].second, *here[i].second);
     }
   }
   return all;

@@ -121,20 +121,51 @@ void add_server(Samples& samples, const std::string& address, const ServerState&
   samples.at("rlock_grants_begin_seconds")[address] = server.epoch->back ? seconds(server.epoch->back->left) : 0;
 }
 
+std::string heading(std::string_view name, std::string_view type, std::string_view help) {
+  const std::string of(name);
+  return "# HELP " + of + " " + std::string(help) + "\n# TYPE " + of + " " + std::string(type) + "\n";
+}
+
+// `more`: other labels. No value contains a newline.
+std::string line_for(std::string_view metric, std::string_view label, const std::string& value, double number,
+                     const std::string& more = "") {
+  char digits[64];
+  std::snprintf(digits, sizeof digits, "%.15g", number);
+  return std::string(metric) + "{" + std::string(label) + "=\"" + with_backslashes(value, "\\\"") + "\"" + more + "} " +
+         digits + "\n";
+}
+
 std::string text_of(const Samples& samples) {
   std::string text;
   for (const auto& [name, type, label, help] : kMetrics) {
-    const std::string of(name);
     if (samples.at(name).empty()) continue;
-    text += "# HELP " + of + " " + std::string(help) + "\n# TYPE " + of + " " + std::string(type) + "\n";
-    for (const auto& [value, number] : samples.at(name)) {
-      char digits[64];
-      std::snprintf(digits, sizeof digits, "%.15g", number);
-      // No value contains a newline.
-      text += of + "{" + std::string(label) + "=\"" + with_backslashes(value, "\\\"") + "\"} " + digits + "\n";
-    }
+    text += heading(name, type, help);
+    for (const auto& [value, number] : samples.at(name)) text += line_for(name, label, value, number);
   }
   return text;
+}
+
+// Of the locks for which one is kept.
+std::string histograms_text(const std::string& metric, std::string_view help,
+                            const std::map<lock::LockName, lock::Totals>& totals,
+                            lock::Histogram lock::Totals::* member) {
+  std::string text;
+  for (const auto& [name, total] : totals) {
+    const auto& [counts, sum] = total.*member;
+    const std::string label = shown_label(name.text());
+    long long count = 0;
+    std::string lines;
+    for (std::size_t i = 0; i < counts.size(); ++i) {
+      count += counts[i];
+      const auto& limits = lock::Histogram::kLimits;
+      const std::string limit = i < limits.size() ? std::to_string(limits[i]) : "+Inf";
+      lines += line_for(metric + "_bucket", "name", label, static_cast<double>(count), ",le=\"" + limit + "\"");
+    }
+    if (count == 0) continue;
+    text += lines + line_for(metric + "_sum", "name", label, seconds(milliseconds(sum))) +
+            line_for(metric + "_count", "name", label, static_cast<double>(count));
+  }
+  return text.empty() ? "" : heading(metric, "histogram", help) + text;
 }
 
 }  // namespace
@@ -157,7 +188,10 @@ std::string prometheus_text(const std::vector<lock::Status>& states, const std::
     samples.at("rlock_left_out")[shown_label(prefix)] = static_cast<double>(number);
   }
   if (left_out.of_prefix.empty()) samples.at("rlock_left_out")[""] = 0;
-  return text_of(samples);
+  return text_of(samples) +
+         histograms_text("rlock_wait_seconds", "How long jobs that are recorded waited for the lock.", totals,
+                         &lock::Totals::waited) +
+         histograms_text("rlock_hold_seconds", "How long they held it.", totals, &lock::Totals::held);
 }
 
 }  // namespace rlock::cli

@@ -199,10 +199,12 @@ struct Renewed {
 
 // What a release records in the history (lua/features/08_history.lua).
 struct HistoryNote {
-  std::string total;                // the one to increment: losses, skips, forced; "": none
-  std::vector<std::string> fields;  // of the entry, names and values; none: no entry
-  bool only_if_held = false;        // write nothing if the hold is gone
-  std::optional<Success> success;   // to be remembered, if the hold is not gone
+  std::string total;                   // the one to increment: losses, skips, forced; "": none
+  std::vector<std::string> fields;     // of the entry, names and values; none: no entry
+  bool only_if_held = false;           // write nothing if the hold is gone
+  std::optional<milliseconds> held{};  // how long, if that is to be remembered for forecasts
+  std::vector<std::string> sums{};     // more totals, and what to add to them, if the hold is given back
+  std::optional<Success> success;      // to be remembered, if the hold is not gone
 };
 
 struct ReleaseRequest {

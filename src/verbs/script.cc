@@ -27,6 +27,7 @@ void add_note(PackedMap& request, const HistoryNote& note) {
   PackedMap map;
   map.add(f::total, note.total).flag(f::only_if_held, note.only_if_held);
   if (!note.fields.empty()) map.add(f::entry, note.fields);
+  if (note.held) map.add(f::span, text_of(*note.held)).add(f::sums, note.sums);
   if (note.success) {
     const Success& success = *note.success;
     const HolderInfo& who = success.who;

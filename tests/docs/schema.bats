@@ -134,7 +134,7 @@ fits() { python3 "$TESTS_DIR/lib/schema.py" "$ROOT/docs/schema/$1.json"; }
 }
 
 # measures: the names that alerts, the dashboard and the man page use, one per line.
-measures() { grep -ohE '\brlock_[a-z_]+\b' "$@" | sort -u; }
+measures() { grep -ohE '\brlock_[a-z_]+\b' "$@" | sed 's/_seconds_\(bucket\|sum\|count\)$/_seconds/' | sort -u; }
 
 @test "--prometheus prints metrics, with those of the history" {
   rlock run a -- true
@@ -149,16 +149,21 @@ import re, sys
 seen, kind = {}, None
 for line in sys.argv[1].splitlines():
     if line.startswith("#"):
-        kind = re.fullmatch(r"# (?:HELP (\w+) .+\.|TYPE (\w+) (?:gauge|counter))", line).group(1, 2)
+        kind = re.fullmatch(r"# (?:HELP (\w+) .+\.|TYPE (\w+) (?:gauge|counter|histogram))", line).group(1, 2)
         continue
-    name, label, value = re.fullmatch(r'(\w+)\{(?:name|prefix)="((?:[^"\\\n]|\\["\\n])*)"\} ([0-9.e+-]+)', line).groups()
-    assert name in kind, (name, kind)
+    name, label, limit, value = re.fullmatch(
+        r'(\w+)\{(?:name|prefix)="((?:[^"\\\n]|\\["\\n])*)"((?:,le="[0-9+Inf]+")?)\} ([0-9.e+-]+)', line).groups()
+    assert re.sub("_seconds_(bucket|sum|count)$", "_seconds", name) in kind, (name, kind)
+    label += limit
     assert (name, label) not in seen
     seen[name, label] = float(value)
 assert seen["rlock_held", "a"] == 0 and seen["rlock_last_status", "a"] == 3 and seen["rlock_losses_total", "a"] == 0
 odd = 'q\\"\\\\\\\\ü'  # as rlock status shows it, with two backslashes, each of which is escaped in a label
 assert seen["rlock_held", odd] == 1 and seen["rlock_skips_total", odd] == 1 and seen["rlock_waiters", odd] == 0, seen
 assert seen["rlock_held_seconds", odd] >= 0 and seen["rlock_losses_total", "e"] == 1 and seen["rlock_last_status", "e"] == 74
+buckets = [seen["rlock_hold_seconds_bucket", 'a,le="%s"' % limit] for limit in (1, 10, 60, 600, 3600, "+Inf")]
+assert buckets == sorted(buckets) and buckets[-1] == seen["rlock_hold_seconds_count", "a"] == seen["rlock_wait_seconds_count", "a"] == 2
+assert 0 < seen["rlock_hold_seconds_sum", "a"] and ("rlock_hold_seconds_count", "e") not in seen
 assert seen["rlock_last_end_timestamp_seconds", "a"] > 1e9 and seen["rlock_last_duration_seconds", "a"] >= 0
 PYTHON
   rlock run b -- true
@@ -243,9 +248,9 @@ measure_all() {
 @test "alerts and dashboard use each metric, and so does the man page; each lock has one alert" {
   measure_all
   measures one.txt two.txt >known
-  (($(wc -l <known) == 18))
+  (($(wc -l <known) == 20))
   diff known <(measures "$ROOT/man/rlock-status.1")
-  diff known <(measures "$ROOT"/packaging/prometheus/*)
+  diff <(grep -vE 'rlock_(wait|hold)_seconds' known) <(measures "$ROOT"/packaging/prometheus/*)
   python3 - "$ROOT"/packaging/prometheus/{dashboard.json,alerts.yml} <<'PYTHON'
 import json, re, sys, yaml
 board = json.load(open(sys.argv[1]))

@@ -65,6 +65,28 @@ TEST(OutputPrometheus, CountsFromZeroForEachLockButSaysNothingElseOfOneAtWhichNo
 }
 
 // Holders come in the order of their expiry, which each renewal changes.
+TEST(OutputPrometheus, AHoldCountsInTheFirstBucketThatIsLongEnoughAndInAllAboveIt) {
+  PastHold hold{.name = named("a")};
+  hold.waited = 1001ms;
+  hold.held = 3600001ms;
+  EXPECT_EQ(note_of(hold).sums, (std::vector<std::string>{"waited_10", "1", "waited_sum", "1001", "held_longer", "1",
+                                                          "held_sum", "3600001"}));
+  hold.held = 1s;
+  EXPECT_EQ(note_of(hold).sums[4], "held_1");
+  const std::string text = prometheus_text({}, {}, {{named("a"), {.held = {{2, 0, 1, 0, 0, 1}, 1500}}}});
+  EXPECT_TRUE(text.contains(R"(
+rlock_hold_seconds_bucket{name="a",le="1"} 2
+rlock_hold_seconds_bucket{name="a",le="10"} 2
+rlock_hold_seconds_bucket{name="a",le="60"} 3
+rlock_hold_seconds_bucket{name="a",le="600"} 3
+rlock_hold_seconds_bucket{name="a",le="3600"} 3
+rlock_hold_seconds_bucket{name="a",le="+Inf"} 4
+rlock_hold_seconds_sum{name="a"} 1.5
+rlock_hold_seconds_count{name="a"} 4
+)")) << text;
+  EXPECT_FALSE(text.contains("rlock_wait_seconds"));
+}
+
 TEST(OutputPrometheus, TheHolderThatHasHadItLongestIsMeasuredAndShown) {
   const auto old = slot("old", 30s, 3600s), young = slot("young", 20s, 10s), java = slot("java", 10s, {});
   for (const auto& holders : {std::vector{old, young, java}, std::vector{java, young, old}}) {
