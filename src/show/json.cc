@@ -268,8 +268,10 @@ std::string data_before_holds(const PageFacts& facts) {
   const JsonObject about = {{"written", date_text(facts.now)}, {"local", facts.zone == Zone::local},
                             {"holds", facts.about_holds},      {"only_failures", facts.only_failures},
                             {"chosen", facts.chosen},          {"refused", static_cast<long long>(facts.refused)}};
-  return R"({"about": )" + objects_json({about}) + R"(, "remarks": )" + dump(remarks) + R"(, "totals": )" +
-         dump(totals) + R"(, "texts": )" + dump(texts) + R"(, "locks": )" +
+  // Failures alone would be no report.
+  const auto reports = lock::report_on(facts.only_failures ? std::vector<lock::PastHold>() : facts.holds);
+  return R"({"about": )" + objects_json({about}) + R"(, "remarks": )" + dump(remarks) + R"(, "reports": )" +
+         report_json(reports) + R"(, "totals": )" + dump(totals) + R"(, "texts": )" + dump(texts) + R"(, "locks": )" +
          (facts.locks ? status_json(*facts.locks, true) : "null\n") + R"(, "holds": )";
 }
 

@@ -284,6 +284,7 @@ data = text.split('id="data">\n')[1].split("</script>")[0]
 assert not set(data) & set("<>&\u2028\u2029") and data.isascii(), data
 assert "\\u003cscript\\u003ealert(1)\\u003c/script\\u003e" in data and "\\u0026" in data
 PYTHON
+  [[ $(page_data page.html '[one["name"] for one in reports]') == $'<b>&"\na' ]]
   [[ $(page_data page.html '[one["name"] for one in holds]') == $'a\na\n<b>&"' ]]
   # Style and script are allowed by their hashes, and are what the file in the source has.
   python3 - "$TESTS_DIR/../src/show/page.html" <<'PYTHON'

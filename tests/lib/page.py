@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """page.py FILE EXPRESSION: what a page of `rlock status --html` or `history --html` has to show.
 
-Prints the value of a Python expression, in which these are the members of the page's data: about, remarks, totals, locks,
-holds; and text is the whole page, table what a browser without scripts shows. Lists are printed a line for each element.
+Prints the value of a Python expression, in which these are the members of the page's data: about, remarks, reports, totals,
+locks, holds; and text is the whole page, table what a browser without scripts shows. Lists are printed a line for each element.
 What the page makes of its data, tests/lib/browser.py checks.
 """
 import html
