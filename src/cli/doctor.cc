@@ -185,7 +185,8 @@ Result<std::vector<ToAccept>> servers_to_accept(lock::Servers& servers, millisec
       silent.push_back(shown ? epoch.error() : shown.error());
       continue;
     }
-    RLOCK_TRY(print(where + ": " + check_epoch(epoch, is_guarded(servers, i)).seen + "\n"));
+    const std::string seen = check_epoch(epoch, is_guarded(servers, i)).seen;
+    RLOCK_TRY(print((epoch ? where + ": " : "") + seen + "\n"));  // an error names the address itself
     if (epoch && holds_nobody_back(*epoch, is_guarded(servers, i))) {
       lock::forget_mark(client, Until{}.at_most(exchange));
     } else {

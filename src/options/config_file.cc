@@ -98,6 +98,7 @@ class Reader {
 
   Result<void> read_value(ConfigEntry& entry, const std::string& key) {
     if (take("[")) return read_list(entry, key);
+    if (peek() == '{') return bad(key, kNoTable);
     if (quoted()) {
       entry.text = RLOCK_TRY(string());
       return {};

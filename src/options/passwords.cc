@@ -9,6 +9,7 @@
 #include <cstdlib>
 #include <filesystem>
 
+#include "base/log.h"
 #include "options/settings.h"
 #include "options/trusted_file.h"
 #include "run/password_command.h"
@@ -85,7 +86,9 @@ std::optional<Secret> extract_variable(const char* name) {
   if (!value) return {};
   std::optional<Secret> secret;
   // A Secret of Kubernetes made with echo, and a block of YAML, end with a line break.
-  if (const std::string_view text = without_newline(value); !text.empty()) secret.emplace(text);
+  const std::string_view text = without_newline(value);
+  if (text.empty()) log::warning(std::string(name) + " is empty, so rlock uses no password from it");
+  if (!text.empty()) secret.emplace(text);
   overwrite(value, strlen(value));
   unsetenv(name);
   return secret;

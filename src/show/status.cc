@@ -109,7 +109,6 @@ void add_what_rlock_knows(Lines& lines, const lock::HolderView& holder) {
   if (holder.since) {
     lines.add("since", date_text(*holder.since) + ", for " + rough_duration(holder.held_for.value_or(0ms)));
   }
-  if (holder.lease) lines.add("lease", format_duration(*holder.lease));
   lines.add("renewal", overdue_text(holder));
 }
 
@@ -125,6 +124,7 @@ void add_only_holder(Lines& lines, const lock::HolderView& holder, lock::Layout 
   if (holder.described) add_what_rlock_knows(lines, holder);
   lines.add(holder.slots.resources.empty() ? "slot" : "resource", slots_text(holder.slots));
   if (holder.holds != 1) lines.add("holds", std::to_string(holder.holds));
+  if (holder.lease) lines.add("lease", format_duration(*holder.lease));
   if (is_renewed(holder)) return lines.add("lease", lease_text(holder));
   lines.add("expires", expiry_text(holder.expires_in).append(holder.expires_in ? "" : why_never(holder, layout)));
 }
