@@ -182,6 +182,7 @@ def what_is_unusual_is_said(browser):
     by_name = {it.text.split()[0]: it.text for it in seen(browser, 'article')}
     assert text(browser, '#trouble').endswith(' · 2 waiting for deploy') and 'java:8' in by_name['deploy'], by_name['deploy']
     assert 'clients that listen for the release: 3' in by_name['deploy'], by_name['deploy']
+    assert '6 holds, 0 failed · ' in by_name['deploy'] and ', 95 % at most ' in by_name['deploy'], by_name['deploy']
     assert '4 lost' in by_name['\\xff'] and 'lost' not in by_name['\\xfe'], by_name
 
     def unknown(known):
@@ -191,7 +192,7 @@ def what_is_unusual_is_said(browser):
     assert text(browser, '#trouble') == 'Who holds the locks now is unknown' and len(names(browser)) == 5
 
     def nothing(known):
-        known.update(locks=[], holds=[], totals=[])
+        known.update(locks=[], holds=[], totals=[], reports=[])
     changed('nothing', nothing)
     look(browser, 'nothing')
     assert text(browser, '#none') == 'No lock is known here.' and not seen(browser, '#zoom, #time, #result')
@@ -200,6 +201,7 @@ def what_is_unusual_is_said(browser):
         ends = [{'outcome': 'forced', 'taken_away_by': 'bob@x', 'why': 'stuck'}, {'outcome': 'gone', 'result': 'expired'},
                 {'lost': True, 'why': 'no reply'}, {'result': 'signalled', 'signal': 9}, {'result': 'timed-out'},
                 {'result': 'stopped', 'why': 'other'}, {'result': 'exited', 'status': 0, 'once': 'v1', 'leftovers': 'sh 7'}, {}]
+        known['reports'] = []
         known['holds'] = [{'name': 'x', 'outcome': 'released', 'fine': False, 'lost': False, 'ended': '?', 'ended_ms': 1700000000000 - i,
                            'host': 'h', 'user': 'u', 'pid': 0, 'command': '', 'reason': '', 'owner': 'o', **end} for i, end in enumerate(ends)]
     changed('results', results)
