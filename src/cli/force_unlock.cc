@@ -205,7 +205,7 @@ class TakenLock {
     }
     return say(": the holder does not answer" +
                (left ? "; its lease ends in " + rough_duration(*left) + " unless it renews" : "") +
-               "; waiting for that; --now would take the lock away at once");
+               "; waiting for that; --now would take the lock away at once, while its command may still run");
   }
 
   lock::Servers& servers_;
@@ -218,6 +218,10 @@ Result<bool> confirm(const lock::Status& status, const Holders& holders) {
   const std::string all = "all " + std::to_string(count) + (holders.all_ended ? " holders" : " commands");
   const std::string where = " on " + escaped(status.asked, 300) + "?";
   const std::string choice = count > 1 ? " --owner or --slot chooses one." : "";
+  if (count == 1 && !holders.asked.empty() && !holders.asked.front().is_of_run()) {
+    return confirmed("Free this lock" + where + " Process " + std::to_string(holders.asked.front().who.pid) +
+                     ", for which it is held, goes on without it.");
+  }
   if (holders.not_asked.empty()) {
     return confirmed("Stop " + (count > 1 ? all : "this command") + " and free the lock" + where + choice);
   }

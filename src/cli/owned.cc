@@ -50,15 +50,24 @@ Result<void> expect_ours(const Reply& reply, const std::string& verb) {
 }
 
 // The entry for the history, with what the server knows about the hold.
-lock::HistoryNote note_of(lock::Servers& servers, const lock::LockName& name, const lock::OwnerId& owner,
-                          milliseconds exchange) {
-  const auto status = servers->inspect(name, Until{}.at_most(exchange));
+lock::HistoryNote note_of(const lock::LockName& name, const Result<lock::Status>& status, const lock::OwnerId& owner) {
   lock::PastHold past{.name = name, .owner = owner.text()};
   if (status) past = past_of(*status, owner);
   past.end = "released";
   lock::HistoryNote note = lock::note_of(past);
   note.only_if_held = true;  // a second release is no loss
   return note;
+}
+
+// A command of `rlock run` would go on, beside the next one. Errors: wrong_kind.
+Result<void> expect_no_command(const Result<lock::Status>& status, const lock::OwnerId& owner) {
+  if (!status) return {};  // the release says why
+  const auto hold = std::ranges::find(status->holders, owner.text(), &lock::HolderView::owner);
+  if (hold == status->holders.end() || !hold->is_of_run() || hold->holds > 1) return {};  // run --owner has its own
+  return fail(Error::Code::wrong_kind, "not released: rlock run has it, process " + std::to_string(hold->who.pid) +
+                                           " on " + escaped(hold->who.host, 100) +
+                                           ", and releases it when its command has ended; to stop that, use rlock "
+                                           "force-unlock");
 }
 
 // kNothing: there is no such success.
@@ -97,8 +106,10 @@ Result<int> execute(ReleaseOptions& options) {
   const auto exchange = [&] { return Until{}.at_most(options.timeout); };
   std::vector<lock::LockName> over;  // locks of which this owner has no hold left
   auto status = for_each_lock(options, [&](const lock::LockName& name) -> Result<void> {
+    const auto status = servers->inspect(name, exchange());
+    RLOCK_TRY(expect_no_command(status, owner));
     std::optional<lock::HistoryNote> note;
-    if (options.history) note = note_of(servers, name, owner, options.timeout);
+    if (options.history) note = note_of(name, status, owner);
     const auto released = RLOCK_TRY(with_any_kind(name, [&](const lock::Lock& lock) {
       return servers->release(lock::ReleaseRequest{lock, owner, owner.first_hold(), {}, note ? &*note : nullptr},
                               exchange());

@@ -55,6 +55,10 @@ struct HolderView {
   bool in_history = false;           // it records its hold
   std::vector<milliseconds> lasted;  // how long the last holds of this lock lasted, newest first; empty: unknown
   Slots slots;                       // of a semaphore
+
+  // Whether a command runs under it, which `rlock run` would have to stop. A keeper (acquire --for-pid) describes
+  // another process than its own.
+  bool is_of_run() const { return who.listens && owner.ends_with(":" + std::to_string(who.pid)); }
 };
 
 // What is to run only once (lua/features/08_once.lua).
