@@ -6,6 +6,11 @@
 # standard error, and JSON for agents that do not read that. It reminds those who forget; `x=make; $x` gets past it.
 
 BEGIN {
+  if ((getline first < ARGV[1]) < 0) {
+    unreadable = ARGV[1]
+    ARGV[1] = ""
+  }
+  close(ARGV[1])
   # The command stays as JSON writes it.
   meaning["\\n"] = "\n"
   meaning["\\t"] = "\t"
@@ -37,6 +42,7 @@ FILENAME != "-" && !/^#/ && match($0, / +=> +/) {
 FILENAME == "-" { input = input $0 }
 
 END {
+  if (unreadable != "") deny("rlock: the rules of the hook cannot be read: " unreadable)
   # Copilot may send the arguments as JSON in a string.
   if (match(input, /"toolArgs" *: *"([^"\\]|\\.)*"/)) input = plain(substr(input, RSTART, RLENGTH))
   if (!match(input, /"command" *: *"([^"\\]|\\.)*"/)) exit
@@ -48,7 +54,10 @@ END {
   scan(text, 1, 0, "")
   for (i = 1; i <= length(text); i++) line = line before[i] substr(text, i, 1)
   if (line == text) exit
-  reason = "rlock: others use this, too. Type the next line instead. Status 75 means that someone else has the lock.\\n" line
+  deny("rlock: others use this, too. Type the next line instead. Status 75 means that someone else has the lock.\\n" line)
+}
+
+function deny(reason,    list, i, more) {
   split("reason agent_message user_message permissionDecisionReason", list, " ")
   for (i in list) more = more ", \"" list[i] "\": \"" reason "\""
   print "{\"decision\": \"deny\", \"permission\": \"deny\", \"permissionDecision\": \"deny\"" more "}"

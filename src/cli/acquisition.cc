@@ -183,8 +183,9 @@ class AwaitedLock {
       log::warning(name + ": " + held_by(holder) + ": it cannot be asked to stop; waiting until it releases the lock");
       return;
     }
-    const auto heard =
-        servers_->ask_to_stop(request_.name, lock::OwnerId::as_stored(holder.owner), asker("--supersede"), exchange());
+    const std::string& reason = request_.holder.reason;  // several jobs of CI are one user's
+    const std::string by = asker("--supersede" + (reason.empty() ? "" : ", reason " + in_quotes(reason)));
+    const auto heard = servers_->ask_to_stop(request_.name, lock::OwnerId::as_stored(holder.owner), by, exchange());
     if (!heard || *heard == 0 || !asked_.insert(holder.owner).second) return;
     log::info(name + ": the holder has been asked to stop");
   }

@@ -60,11 +60,19 @@ std::unexpected<Error> unknown_option(const std::string& word, const SubcommandS
         shown + " is no option: rlock reads passwords from --password-file, --password-command or RLOCK_PASSWORD");
   }
   // Those of flock(1) that rlock does not have.
-  if (flock && (word == "-u" || word == "--unlock")) {
+  const auto is = [&](std::string_view letter, std::string_view long_form) {
+    return (flock || spec == run) && (word == letter || word == long_form);
+  };
+  if (is("-u", "--unlock")) {
     return bad_line(nullptr, "to unlock, write rlock release NAME --owner ID, with the ID that rlock acquire printed");
   }
-  if (flock && (word == "-F" || word == "--no-fork")) {
+  if (is("-F", "--no-fork")) {
     return bad_line(nullptr, "there is no " + word + ": rlock has to stay beside the command that it runs");
+  }
+  if (is("-o", "--close")) {
+    return bad_line(nullptr, "there is no " + word +
+                                 ": no lock is inherited; --leftovers says what becomes of processes "
+                                 "that the command leaves behind");
   }
   if (flock && find_option(run, dashes == 2 ? name : name.substr(0, 1))) {
     return bad_line(nullptr, shown + " is an option of rlock run; write rlock run [options] NAME -- COMMAND");

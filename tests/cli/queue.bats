@@ -220,11 +220,11 @@ channels() { [[ $(redis srv client list | grep " name=rlock" | grep -o " s*sub=[
 @test "--supersede: the holder is asked to stop, and the lock is ours when it has" {
   job_start x -- bash -c 'trap "sleep 0.3; echo stopped >>log; exit" TERM; echo up >>log; while :; do sleep 0.05; done'
   wait_until test -s log
-  run -0 --separate-stderr rlock run --supersede x -- sh -c 'echo ran >>log'
+  run -0 --separate-stderr rlock run --supersede --reason "r 2" x -- sh -c 'echo ran >>log'
   order 'up stopped ran'
   job_status 74
   assert_says 'asked to give up the lock by'
-  assert_says -- --supersede
+  assert_says "(--supersede, reason 'r 2')"
 }
 
 @test "--supersede: a holder that cannot be asked is waited for, with a message" {

@@ -118,5 +118,8 @@ for number, row in enumerate(rows):
     assert said(command, INPUTS[number % 5]) == line, f"{command}\n{said(command, INPUTS[0])}"
     assert line == command or said(line, INPUTS[0]) == line, f"refused though it has its locks: {line}"
 assert len(rows) >= 250
+hook[3] = "none"
+none = subprocess.run(hook, input='{"command": "ls"}', text=True, capture_output=True)
+assert none.returncode == 2 and none.stderr == "rlock: the rules of the hook cannot be read: none\n" and json.loads(none.stdout)
 PYTHON
 }
