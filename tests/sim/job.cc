@@ -207,7 +207,7 @@ void SimulatedJob::note(const run::LockEvent& event) {
   if (!plan_.in_history || hold.token.empty()) return;
   std::vector<std::size_t> entries;
   for (std::size_t i = 0; i < network_.size(); ++i) {
-    entries.push_back(network_.server(i).entries_with("rlock:history:{" + hold.name().text() + "}", hold.token));
+    entries.push_back(network_.server(i).entries_with("rlock:history:{" + hold.name().text() + "}", hold.owner.text()));
   }
   checker_.recorded(plan_.number, entries);
 }
