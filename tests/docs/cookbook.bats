@@ -214,6 +214,14 @@ rows() {
   [[ $(RESOURCE_TYPE=ServerlessCache "$token" my-cache ci eu-west-1) == *=573e6d1c25aa6de0f5b312658d760aa2c51d2c14499531e5e8e98017004b1859 ]]
   part=$("$token" my-cache ci eu-west-1)
   [[ $part == my-cache/'?'Action=connect*=2072c342027389f440cdf32c24d6ea7778d65673cbf702e099ecd3b69ecae4ae ]]
+  # What cannot make a valid token says so and prints none.
+  ln -s "$(type -P false)" openssl
+  for call in '"$0" my-cache ci' '"$0" "" ci r' '"$0" my:cache ci r' '"$0" my-cache "c i" r' '"$0" my-cache ci é' \
+    'AWS_ACCESS_KEY_ID="" "$0" my-cache ci r' 'unset AWS_SECRET_ACCESS_KEY; "$0" my-cache ci r' \
+    'AWS_SECRET_ACCESS_KEY=$(seq 50) "$0" my-cache ci r' 'PATH=/none /bin/sh "$0" my-cache ci r' 'PATH=.:$PATH "$0" my-cache ci r'; do
+    run --separate-stderr sh -c "$call" "$token"
+    [[ $status != 0 && -z $output && $stderr == *iam-token:* ]] || { echo "$call" && return 1; }
+  done
   # The command in the document.
   call=$(sed -n 's,^password-command = ".*/\(iam-token .*\)"$,\1,p' "$TESTS_DIR/../docs/security.md")
   redis srv acl setuser ci on ">$part" '~*' '&*' +@all
