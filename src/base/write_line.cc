@@ -96,7 +96,8 @@ void forget_ended(std::span<std::atomic<pid_t>> pids) {
   }
 }
 
-bool write_by_process(Queue& queue, std::span<std::atomic<pid_t>> pids, int fd, std::string_view line) {
+bool write_by_process(Queue& queue, std::span<std::atomic<pid_t>> pids, int fd, std::string_view line,
+                      milliseconds patience) {
   const std::lock_guard alone(queue.mutex);
   forget_ended(pids);
   const auto free = std::ranges::find_if(pids, [](const std::atomic<pid_t>& pid) { return pid == 0; });
@@ -110,7 +111,7 @@ bool write_by_process(Queue& queue, std::span<std::atomic<pid_t>> pids, int fd, 
   queue.last = open_process(child);
   int status = 0;
   // If it still writes, it is not known to have failed.
-  if (!in_turn || !has_ended(child, queue.last, status, Until{}.at_most(100ms))) return true;
+  if (!in_turn || !has_ended(child, queue.last, status, Until{}.at_most(patience))) return true;
   *free = 0;
   queue.last.reset();
   return status == 0;
@@ -142,10 +143,11 @@ bool write_line_anywhere(int fd, std::string_view line, milliseconds patience) {
   const std::size_t which = fd == STDERR_FILENO ? 0 : 1;
   Queue& queue = both[which];
   if (is_file(fd)) {
-    return write_by_process(queue, {writers->data() + which * kMostFileWriters, kMostFileWriters}, fd, line);
+    return write_by_process(queue, {writers->data() + which * kMostFileWriters, kMostFileWriters}, fd, line, patience);
   }
-  queue.stuck = !write_line(fd, line, queue.stuck ? 0ms : patience);
-  return !queue.stuck;
+  const bool written = write_line(fd, line, queue.stuck ? 0ms : patience);
+  if (patience > 0ms) queue.stuck = !written;
+  return written;
 }
 
 void wait_for_file_writers() {

@@ -17,11 +17,12 @@ namespace rlock {
 // only makes it false, if SIGPIPE is blocked.
 bool write_line(int fd, std::string_view line, milliseconds patience = 100ms);
 
-// The same, also for a file. A reader that is stuck is waited for once, not for each of many lines.
+// The same, also for a file. A reader that is stuck is waited for once, not for each of many lines; a line without
+// patience does not count.
 //
 // A write(2) to a file may take forever, because its file system is frozen or its server is gone. It cannot be told not
 // to wait, and a process does not end while one of its threads is in it. So a short-lived process writes each line,
-// after the one before it. This waits 100 ms for that process. If that was too short, it waits for no process until
+// after the one before it. This waits `patience` for that process. If that was too short, it waits for no process until
 // that one has ended, and skips lines if there are kMostFileWriters already. Returns false if the line was skipped or
 // could not be written. May be called by several threads. Allocates no memory.
 bool write_line_anywhere(int fd, std::string_view line, milliseconds patience = 100ms);

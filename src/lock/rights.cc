@@ -119,7 +119,8 @@ class Trial {
   }
 
   std::vector<std::string> channels() const {
-    return {name_.grant_channel_prefix() + name_.text(), name_.control_channel(), Lock{name_}.channel()};
+    return {name_.grant_channel_prefix() + name_.text(), name_.control_channel(), name_.wanted_channel(),
+            Lock{name_}.channel()};
   }
 
   void try_evalsha() {

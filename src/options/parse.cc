@@ -71,7 +71,7 @@ std::unexpected<Error> unknown_option(const std::string& word, const SubcommandS
   }
   if (is("-o", "--close")) {
     return bad_line(nullptr, "there is no " + word +
-                                 ": no lock is inherited; --leftovers says what becomes of processes "
+                                 ": no lock is inherited; --leftovers says what happens to processes "
                                  "that the command leaves behind");
   }
   if (flock && find_option(run, dashes == 2 ? name : name.substr(0, 1))) {

@@ -81,6 +81,7 @@ Result<Watched> become_monitor(const JobContext& context, const ForkedBy& fronte
 }
 
 constexpr milliseconds kWatchAfter = 50ms;      // for waiters: most jobs that are shorter have none
+constexpr milliseconds kHooksApart = 1s;        // between --on-wanted hooks, because anybody may stand in the queue
 constexpr milliseconds kTimeToConnect = 500ms;  // before there is a job; no other event is read meanwhile
 constexpr const char* kCommandKilled = "the process for the command was killed";
 
@@ -230,7 +231,7 @@ class EventLoop : JobContext {
   TimePoint next_decision() const {
     if (termination_.killing()) return termination_.next();
     const TimePoint next = std::min({life_.next(deadlines()), leftovers_count_at_, watch_at_, wanted_hook_ends_at_,
-                                     loss_ ? TimePoint::max() : watched_.lock->goes_on_at()});
+                                     wanted_hook_due(), loss_ ? TimePoint::max() : watched_.lock->goes_on_at()});
     // It may just have been about to stop when SIGCONT came.
     if (shared.frontend_stopped_alone()) return std::min(next, BootClock::now() + kWakeAgain);
     // If only init were left it would have exited, so there are others that we may not have seen.
@@ -339,7 +340,8 @@ class EventLoop : JobContext {
       job.report({.kind = LockEvent::Kind::wanted, .hold = hold, .waiter = waiter});
       const std::string by = escaped(waiter.who.user, 100) + "@" + escaped(waiter.who.host, 100) + " pid " +
                              std::to_string(waiter.who.pid);
-      wanted_ = {"RLOCK_WANTED_NAME=" + job.holds[hold].name().text(), "RLOCK_WANTED_BY=" + by};
+      if (!job.hooks.on_wanted.empty())
+        wanted_ = {"RLOCK_WANTED_NAME=" + job.holds[hold].name().text(), "RLOCK_WANTED_BY=" + by};
     }
   }
 
@@ -357,12 +359,19 @@ class EventLoop : JobContext {
       wanted_hook_ends_at_ = TimePoint::max();
       kill(-wanted_hook_, SIGKILL);
       kill(wanted_hook_, SIGKILL);  // it may not have made its group yet
-    } else if (runs && !wanted_.empty() && !job.hooks.on_wanted.empty()) {
+    } else if (runs && now >= wanted_hook_due()) {
       const auto started = start_hook(job.hooks.on_wanted, std::exchange(wanted_, {}), 0);
       if (!started) return log::warning(job.name() + ": --on-wanted hook " + started.error().message);
       wanted_hook_ = *started;
       wanted_hook_ends_at_ = now + job.hooks.limit;
+      next_wanted_hook_at_ = now + kHooksApart;
     }
+  }
+
+  // max(): there is none to run, or one runs.
+  TimePoint wanted_hook_due() const {
+    return wanted_hook_ > 0 || wanted_.empty() || life_.stage() != Stage::running ? TimePoint::max()
+                                                                                  : next_wanted_hook_at_;
   }
 
   void end_wanted_hook(int status) {
@@ -413,6 +422,7 @@ class EventLoop : JobContext {
   std::vector<std::string> wanted_;  // variables for --on-wanted, about the last waiter that it was not yet run for
   pid_t wanted_hook_ = -1;           // as hook_, in a group of its own
   TimePoint wanted_hook_ends_at_ = TimePoint::max();
+  TimePoint next_wanted_hook_at_{};
 };
 
 // Whether the frontend has died. Its sockets close before the kernel gives us another parent; but a frontend that

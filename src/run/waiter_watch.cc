@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "run/waiter_watch.h"
 
+#include <poll.h>
 #include <sys/eventfd.h>
 
 #include "base/log.h"
@@ -9,9 +10,12 @@ namespace rlock::run {
 namespace {
 
 constexpr milliseconds kExchange = 5s;
+constexpr milliseconds kLooksApart = 100ms;
 
-bool same(const lock::HolderInfo& one, const lock::HolderInfo& other) {
-  return one.pid == other.pid && one.host == other.host && one.user == other.user;
+// Two may have the same host, user and pid, in containers. Of one, the times differ by what the answers take.
+bool same(const std::pair<lock::HolderInfo, TimePoint>& one, const lock::HolderInfo& who, TimePoint since) {
+  return one.first.pid == who.pid && one.first.host == who.host && one.first.user == who.user &&
+         std::chrono::abs(one.second - since) < kLooksApart;
 }
 
 }  // namespace
@@ -19,27 +23,61 @@ bool same(const lock::HolderInfo& one, const lock::HolderInfo& other) {
 Result<std::unique_ptr<WaiterWatch>> WaiterWatch::start(std::vector<redis::Address> addresses,
                                                         std::span<const lock::Hold> holds) {
   std::unique_ptr<WaiterWatch> watch(new WaiterWatch(addresses, holds));
-  for (UniqueFd* event : {&watch->news_, &watch->stop_}) *event = RLOCK_TRY(make_event());
+  for (UniqueFd* event : {&watch->calls_, &watch->news_, &watch->stop_}) *event = RLOCK_TRY(make_event());
   std::vector<std::string> channels;
   for (const lock::Hold& hold : holds) channels.push_back(hold.name().wanted_channel());
-  const auto heard = [&self = *watch, channels](std::size_t, const redis::Message& message) {
-    for (std::size_t i = 0; i < channels.size(); ++i) {
-      if (message.channel.empty() || message.channel == channels[i]) self.look(i);
-    }
+  const auto heard = [&self = *watch](std::size_t, const redis::Message& message) {
+    self.call(message.channel);
     return true;
   };
   watch->listening_ =
       RLOCK_TRY(redis::Listener::start(std::move(addresses), channels, kExchange, display(holds), heard));
+  try {
+    watch->looking_ = std::thread([&self = *watch] { self.look_after_calls(); });
+  } catch (const std::system_error& error) {
+    return std::unexpected(system_error("cannot start a thread to look who waits", error.code().value()));
+  }
   return watch;
 }
 
-WaiterWatch::~WaiterWatch() { eventfd_write(stop_.get(), 1); }
+WaiterWatch::~WaiterWatch() {
+  eventfd_write(stop_.get(), 1);
+  listening_.reset();
+  if (looking_.joinable()) looking_.join();
+}
 
 std::vector<WaiterWatch::Found> WaiterWatch::take() {
   eventfd_t unused;
   eventfd_read(news_.get(), &unused);
+  std::vector<Found> found;
   const std::lock_guard guard(mutex_);
-  return std::exchange(found_, {});
+  for (std::size_t i = 0; i < watched_.size(); ++i) {
+    if (auto waiter = std::exchange(watched_[i].found, {})) found.push_back({i, *std::move(waiter)});
+  }
+  return found;
+}
+
+void WaiterWatch::call(const std::string& channel) {
+  const std::lock_guard guard(mutex_);
+  for (std::size_t i = 0; i < watched_.size(); ++i) {
+    watched_[i].called |= channel.empty() || channel == holds_[i].name().wanted_channel();
+  }
+  eventfd_write(calls_.get(), 1);
+}
+
+void WaiterWatch::look_after_calls() {
+  const Until forever{TimePoint::max(), stop_.get()};
+  while (wait_for(calls_.get(), POLLIN, forever) == WaitEnd::ready) {
+    eventfd_t unused;
+    eventfd_read(calls_.get(), &unused);
+    for (std::size_t i = 0; i < watched_.size(); ++i) {
+      std::unique_lock guard(mutex_);
+      const bool called = std::exchange(watched_[i].called, false);
+      guard.unlock();
+      if (called) look(i);
+    }
+    if (wait_for(-1, 0, forever.at_most(kLooksApart)) == WaitEnd::interrupted) return;
+  }
 }
 
 void WaiterWatch::look(std::size_t hold) {
@@ -47,13 +85,13 @@ void WaiterWatch::look(std::size_t hold) {
   const Until end = Until{TimePoint::max(), stop_.get()}.at_most(kExchange);
   const auto status = servers_->inspect(lock.name, end, {.as_string = lock.layout == lock::Layout::string});
   if (!status) return log::debug(lock.name.display() + ": cannot see who waits: " + status.error().message);
-  std::optional<lock::HolderInfo>& first = first_[hold];
-  if (status->queue.empty()) return first.reset();
+  if (status->queue.empty()) return first_[hold].reset();
   const lock::WaiterView& waiter = status->queue.front();
-  if (first && same(*first, waiter.who)) return;
-  first = waiter.who;
+  const TimePoint since = BootClock::now() - waiter.for_so_long;
+  if (first_[hold] && same(*first_[hold], waiter.who, since)) return;
+  first_[hold] = {waiter.who, since};
   const std::lock_guard guard(mutex_);
-  found_.push_back({hold, waiter});
+  watched_[hold].found = waiter;
   eventfd_write(news_.get(), 1);
 }
 

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <mutex>
+#include <thread>
 
 #include "lock/servers.h"
 #include "redis/subscriber.h"
@@ -10,8 +11,8 @@
 namespace rlock::run {
 
 // Looks who is first in the queue of each lock as soon as it listens on the channels on which first waiters call
-// (lua/10_acquire.lua), and after each call. It does so in a thread and with connections of its own, so that nothing
-// waits for it. Without the right to listen it finds nobody.
+// (lua/10_acquire.lua), and after calls, at most ten times a second, because anybody may call. It has threads and
+// connections of its own, so that nothing waits for it. Without the right to listen it finds nobody.
 class WaiterWatch {
  public:
   struct Found {
@@ -24,24 +25,32 @@ class WaiterWatch {
                                                     std::span<const lock::Hold> holds);
   ~WaiterWatch();
 
-  // Readable once another waiter has become the first one, until take().
+  // Readable once another waiter has become the first one, until take(), which returns the last one of each lock.
   int fd() const { return news_.get(); }
   std::vector<Found> take();
 
  private:
+  struct Watched {
+    bool called = false;                    // there is something to look at
+    std::optional<lock::WaiterView> found;  // not taken yet
+  };
+
   WaiterWatch(std::vector<redis::Address> addresses, std::span<const lock::Hold> holds)
-      : servers_(std::move(addresses)), holds_(holds), first_(holds.size()) {}
+      : servers_(std::move(addresses)), holds_(holds), first_(holds.size()), watched_(holds.size()) {}
+  void call(const std::string& channel);  // empty: all
+  void look_after_calls();
   void look(std::size_t hold);
 
-  // Of the thread.
+  // Of the thread that looks: the first waiter, and since when it waits.
   lock::Servers servers_;
   std::span<const lock::Hold> holds_;
-  std::vector<std::optional<lock::HolderInfo>> first_;
+  std::vector<std::optional<std::pair<lock::HolderInfo, TimePoint>>> first_;
 
   std::mutex mutex_;
-  std::vector<Found> found_;  // not taken yet
-  UniqueFd news_, stop_;
+  std::vector<Watched> watched_;
+  UniqueFd calls_, news_, stop_;
   std::unique_ptr<redis::Listener> listening_;
+  std::thread looking_;
 };
 
 }  // namespace rlock::run

@@ -4,6 +4,7 @@
 #include <fcntl.h>
 
 #include <array>
+#include <climits>
 #include <nlohmann/json.hpp>
 
 #include "page/embedded.h"
@@ -217,12 +218,22 @@ Json to_json(const lock::PastHold& hold) {
   return json;
 }
 
-void write_event(const UniqueFd& to, std::string_view kind, const lock::LockName& name, const Json& fields,
-                 milliseconds patience = 100ms) {
+std::string event_line(std::string_view kind, const lock::LockName& name, const Json& fields) {
   Json json = {{"event", kind}, {"time", date_text(since_1970())}, {"name", name.text()}};
   json.update(fields);
-  if (!write_line_anywhere(to.get(), dump(json) + "\n", patience))
+  return dump(json) + "\n";
+}
+
+void write_event(const UniqueFd& to, std::string_view kind, const lock::LockName& name, const Json& fields) {
+  if (!write_line_anywhere(to.get(), event_line(kind, name, fields)))
     log::warning("--status-fd: a line could not be written");
+}
+
+// The lock may be about to be lost or released, so nobody waits for the reader. A longer line could be torn then.
+void try_event(const UniqueFd& to, std::string_view kind, const lock::LockName& name, const Json& fields) {
+  const std::string line = event_line(kind, name, fields);
+  if (line.size() > PIPE_BUF || !write_line_anywhere(to.get(), line, 0ms))
+    log::debug("--status-fd: a line could not be written");
 }
 
 std::string replaced(std::string_view text, std::string_view (*by)(char)) {
@@ -398,7 +409,7 @@ void Events::lock_event(const lock::LockName& name, const run::LockEvent& event)
   if (event.kind == run::LockEvent::Kind::wanted) {
     Json waiter = to_json(event.waiter);
     waiter["since"] = date_text(since_1970() - event.waiter.for_so_long);
-    return write_event(*fd_, "wanted", name, waiter, 0ms);  // the lock may be about to be lost, or released
+    return try_event(*fd_, "wanted", name, waiter);
   }
   const bool lost = event.kind == run::LockEvent::Kind::lost;
   Json fields = Json::object();
