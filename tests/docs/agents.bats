@@ -92,18 +92,20 @@ import json, re, subprocess, sys
 
 folder, table = sys.argv[1:]
 hook = ["awk", "-f", folder + "/hook.awk", folder + "/hook.rules", "-"]
-rules = [line.split("=>")[1].strip() for line in open(hook[3]) if line[0] != "#"]
+rules = [line.split("=>")[1].strip() for line in open(hook[3]) if line[0] != "#" and line[-3:] != "=>\n"]
 INPUTS = [  # of Claude Code and Codex, Gemini CLI, Cursor, Copilot, and Copilot with arguments in a string
     lambda command: {"hook_event_name": "PreToolUse", "tool_name": "Bash", "tool_input": {"command": command, "description": '"make"'}},
     lambda command: {"hook_event_name": "BeforeTool", "tool_name": "run_shell_command", "tool_input": {"command": command}},
     lambda command: {"hook_event_name": "beforeShellExecution", "command": command, "cwd": "/srv"},
     lambda command: {"toolName": "bash", "toolArgs": {"command": command}},
     lambda command: {"toolName": "bash", "toolArgs": json.dumps({"command": command})},
+    # Each character as \uXXXX, and a command that is not meant.
+    lambda command: '{"command": "ls", "tool_input":\n{\t"command"\n:\t"' + re.sub("....", r"\\u\g<0>", command.encode("utf-16-be").hex().upper()) + '"}}',
 ]
 
 def said(text, form):
     """The line to type; or the same text, if it may run."""
-    done = subprocess.run(hook, input=json.dumps(form(text)), text=True, capture_output=True)
+    done = subprocess.run(hook, input=form(text) if form == INPUTS[5] else json.dumps(form(text)), text=True, capture_output=True)
     if done.returncode == 0 and not done.stdout + done.stderr:
         return text
     answer = json.loads(done.stdout)
@@ -115,9 +117,11 @@ rows = [row.rstrip("\n").replace("^J", "\n") for row in open(table) if not row.s
 for number, row in enumerate(rows):
     command = re.sub(r"@\d[ :]", "", row)
     line = re.sub(r"@(\d)([ :])", lambda found: f"rlock run {rules[int(found[1]) - 1]} -- " + "bash -c '\"$@\"' - " * (found[2] == ":"), row)
-    assert said(command, INPUTS[number % 5]) == line, f"{command}\n{said(command, INPUTS[0])}"
+    assert said(command, INPUTS[number % 6]) == line, f"{command}\n{said(command, INPUTS[0])}"
     assert line == command or said(line, INPUTS[0]) == line, f"refused though it has its locks: {line}"
 assert len(rows) >= 250
+for long in ("echo " + "$(" * 40 + "make" + ")" * 40, "eval " * 999 + "make", "rlock run a -- " * 999 + "make", "find -exec " * 999 + "make", "make " * 9999):
+    assert said(long, INPUTS[0]) == long
 hook[3] = "none"
 none = subprocess.run(hook, input='{"command": "ls"}', text=True, capture_output=True)
 assert none.returncode == 2 and none.stderr == "rlock: the rules of the hook cannot be read: none\n" and json.loads(none.stdout)
