@@ -151,7 +151,11 @@ std::string in_words(const std::vector<Check>& checks) {
     const Row row = {std::string(word(check.verdict)), std::string(check.name), said};
     text += line_of(row, {4, std::max<std::size_t>(longest.name.size(), 13), 0}, {}) + "\n";
   }
-  return text;
+  const auto failures = std::ranges::count(checks, Verdict::fail, &Check::verdict);
+  const auto warnings = std::ranges::count(checks, Verdict::warn, &Check::verdict);
+  if (failures > 0 || warnings == 0) return text;
+  return text + std::to_string(warnings) + (warnings == 1 ? " warning" : " warnings") +
+         ": fit for locks, but see above\n";
 }
 
 std::string in_json(const std::vector<Check>& checks) {

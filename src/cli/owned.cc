@@ -45,7 +45,8 @@ Result<void> expect_ours(const Reply& reply, const std::string& verb) {
     return refuse("not " + verb + ": its name is in use for " + reply.instead.text());
   if (reply.outcome != Outcome::free && reply.outcome != Outcome::other_owner) return {};
   if (!reply.by.empty()) return refuse("not held: " + reply.by + " has taken it away");
-  if (reply.outcome == Outcome::free) return refuse("not held: its lease has expired, or it was released");
+  if (reply.outcome == Outcome::free)
+    return refuse("not held: its lease has expired, or it was released or taken away");
   return refuse("not " + verb + ": another owner holds it");
 }
 

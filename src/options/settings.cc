@@ -99,6 +99,10 @@ Result<const OptionSpec*> option_of(const ConfigEntry& entry) {
   std::erase(known, &config_option());  // it selects what is read
   const auto found = std::ranges::find(known, entry.name, &OptionSpec::name);
   if (found != known.end()) return *found;
+  for (const SubcommandSpec& spec : subcommands()) {
+    if (std::ranges::count(options_of(&spec), entry.name, &OptionSpec::name) == 0) continue;
+    return bad_entry(entry, "an option of rlock " + std::string(spec.name) + ", not a setting");
+  }
   const auto spelled = [](std::string_view name) { return std::string(name); };
   return bad_entry(entry, "unknown setting" + suggestion(entry.name, known, spelled));
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include <cstdio>
+#include <charconv>
 
 #include "show/status.h"
 
@@ -129,10 +129,10 @@ std::string heading(std::string_view name, std::string_view type, std::string_vi
 // `more`: other labels. No value contains a newline.
 std::string line_for(std::string_view metric, std::string_view label, const std::string& value, double number,
                      const std::string& more = "") {
-  char digits[64];
-  std::snprintf(digits, sizeof digits, "%.15g", number);
+  char digits[320];  // the largest double has 309
+  char* const end = std::to_chars(std::begin(digits), std::end(digits), number, std::chars_format::fixed).ptr;
   return std::string(metric) + "{" + std::string(label) + "=\"" + with_backslashes(value, "\\\"") + "\"" + more + "} " +
-         digits + "\n";
+         std::string(digits, end) + "\n";
 }
 
 std::string text_of(const Samples& samples) {
@@ -189,9 +189,10 @@ std::string prometheus_text(const std::vector<lock::Status>& states, const std::
   }
   if (left_out.of_prefix.empty()) samples.at("rlock_left_out")[""] = 0;
   return text_of(samples) +
-         histograms_text("rlock_wait_seconds", "How long jobs that are recorded waited for the lock.", totals,
+         histograms_text("rlock_wait_seconds", "How long recorded jobs waited for the lock, in seconds.", totals,
                          &lock::Totals::waited) +
-         histograms_text("rlock_hold_seconds", "How long they held it.", totals, &lock::Totals::held);
+         histograms_text("rlock_hold_seconds", "How long recorded jobs held the lock, in seconds.", totals,
+                         &lock::Totals::held);
 }
 
 }  // namespace rlock::cli

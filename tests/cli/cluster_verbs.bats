@@ -77,7 +77,7 @@ channels() { redis "$1" pubsub channels && redis "$1" pubsub shardchannels; }
   redis c3 config resetstat
   rlock release "$name" --owner "$id"
   job_status 0
-  [[ $(scripts_run c3) == 3 ]]
+  [[ $(scripts_run c3) == 4 ]] # `rlock release` has looked first
   all_clean
 }
 

@@ -315,8 +315,8 @@ tldr_examples() {
   # shellcheck disable=SC2016 # for the stub
   printf '#!/bin/sh\nPATH=${PATH#*:} exec redis-cli -s "%s" "$@"\n' "$srv_sock" >bin/redis-cli
   chmod +x bin/redis-cli
-  sed -n 's/^\.Dl \(redis-cli --scan .*\)/\1/p' "$MAN/rlock.1" | sed "s/\\\\(aq/'/g" >recipe
-  [[ $(wc -l <recipe) == 1 ]]
+  sed -n '/^redis-cli --scan/,/^\.Ed/{/^\.Ed/!p}' "$MAN/rlock.1" | sed "s/\\\\(aq/'/g" >recipe
+  [[ $(wc -l <recipe) == 2 ]]
   sh -e recipe
   [[ $(redis srv exists 'redisson_lock_token:{build-1}' 'redisson_lock_token:{build-2}') == 0 ]]
   [[ $(redis srv exists 'redisson_lock_token:{deploy}') == 1 ]]

@@ -81,8 +81,8 @@ job() {
   printf 'lease = "5s"\n[wait]\n' >c.toml
   job 78 'c.toml:2: tables are not possible; use one file for each environment, and choose it with --config FILE' --config c.toml
   local owner
-  says 76 'not held: its lease has expired, or it was released' release x --owner a:1
-  says 76 'not held: its lease has expired, or it was released' renew x --owner a:1 --lease 10s
+  says 76 'not held: its lease has expired, or it was released or taken away' release x --owner a:1
+  says 76 'not held: its lease has expired, or it was released or taken away' renew x --owner a:1 --lease 10s
   owner=$(rlock acquire x --lease 1m)
   says 76 'not released: another owner holds it' release x --owner a:1
   says 76 'not renewed: another owner holds it' renew x --owner a:1 --lease 10s
