@@ -168,19 +168,28 @@ statuses() { sed -n 's/^ *k[A-Za-z]* = \([0-9]*\),.*/\1/p' "$ROOT/src/base/error
 # settings: the names of what variables and configuration files can set, too.
 settings() { sed -n 's/^    "\([a-z-]*\)": {$/\1/p' "$ROOT/docs/schema/rlock.toml.json" | sort; }
 
-@test "the schema of rlock.toml is what this test makes of the table of options, and rlock takes the numbers that it allows" {
-  python3 - "$ROOT/src/options/option_table.cc" >made <<'PYTHON'
+@test "the schema of rlock.toml is what this test makes of the table of options, and rlock takes what it allows" {
+  python3 - "$ROOT"/src/{options/option_table.cc,options/option_values.h,base/clock.cc} >made <<'PYTHON'
 import json, re, sys
 
+table, values, clock = (open(path).read() for path in sys.argv[1:])
+text = {"type": "string", "minLength": 1}
+units = [f"{name}|{others.strip().replace(' ', '|')}" for name, others in re.findall(r'\{"(\w+)", "([^"]*)", +[\d\']+\}', clock)]
+terms = "".join(f"([0-9.]+({words}))?" for words in units)
 KINDS = {
     "": {"type": "boolean"},
-    "DUR": {"type": ["string", "integer"], "minimum": 0},
+    "DUR": {"type": ["string", "integer"], "pattern": f"^(?=.)([0-9.]+|{terms})$", "minimum": 0, "maximum": 365 * 24 * 60 * 60},
     "URL": {"type": ["string", "array"], "items": {"type": "string"}, "minItems": 1},
 }
+# What reads durations of more than 0, which are at most a second.
+not_zero = re.findall(r"Result<milliseconds> (\w+)\(.*return duration_from\(", values)
+assert len(units) == 5 and len(not_zero) == 4
 properties = {}
 # --config has no function; it sets nothing, and is not allowed in a file.
-for name, value, row in re.findall(r'\{"(?:-.,)?--([a-z-]+)", "([^"]*)",([^{}]*)\bkSetting\b', open(sys.argv[1]).read()):
-    kind = {"enum": value.split("|")} if "|" in value else KINDS.get(value, {"type": "string"})
+for name, value, row in re.findall(r'\{"(?:-.,)?--([a-z-]+)", "([^"]*)",([^{}]*)\bkSetting\b', table):
+    kind = {"enum": value.split("|")} if "|" in value else KINDS.get(value, {"type": "string"} if "<remark," in row else text)
+    if any(f"<{reader}," in row for reader in not_zero):
+        kind = {**kind, "pattern": kind["pattern"].replace("(?=.)", "(?=.*[1-9])"), "minimum": 1}
     if limits := re.search(r"number<(-?[\d']+), ([\d']+), ", row):
         least, most = (int(limit.replace("'", "")) for limit in limits.groups())
         kind = {"type": "integer", "minimum": least, "maximum": most}
@@ -191,17 +200,24 @@ print(json.dumps({**schema, "properties": properties, "additionalProperties": Fa
 PYTHON
   diff "$ROOT/docs/schema/rlock.toml.json" made
   python3 - "$RLOCK" <<'PYTHON'
-import json, subprocess, sys
+import json, re, subprocess, sys
 
 def status(text):
     open("c.toml", "w").write(text)
     return subprocess.run([sys.argv[1], "config", "--config", "c.toml"], capture_output=True).returncode
 
-numbers = {name: one for name, one in json.load(open("made"))["properties"].items() if one.get("type") == "integer"}
+known = json.load(open("made"))["properties"]
+numbers = {name: one for name, one in known.items() if "minimum" in one}
 assert len(numbers) > 3
 for limit, beyond in ("minimum", -1), ("maximum", 1):
     assert status("".join(f"{name} = {one[limit]}\n" for name, one in numbers.items())) == 0
     assert all(status(f"{name} = {one[limit] + beyond}") == 78 for name, one in numbers.items())
+for name, one in known.items():
+    if "string" in one.get("type", ""):
+        assert (status(f'{name} = ""') == 78) == bool({"minLength", "pattern"} & one.keys()), name
+pattern = known["lease"]["pattern"]
+for text in "2 20s 1h30m 1.5h 3000ms 1day2hours 2min 0 0s x -1s 1s2m 1mm s 1e3".split() + ["1 m", ""]:
+    assert (status(f'lease = "{text}"') == 0) == bool(re.search(pattern, text)), text
 PYTHON
 }
 
