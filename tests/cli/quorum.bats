@@ -146,8 +146,11 @@ forgotten_by_s2() {
   redis_stop s3
   holder --lease 10m
   aged_start s3
+  local before
+  before=$(calls s2)
   waiter -q -w 10m --lease 10m
   wait_until asked s3 2
+  wait_until asked s2 $((before + 2)) # it has read the answer to the first one
   redis_kill9 s2
   aged_start s2
   wait_until asked s2 6
