@@ -353,13 +353,12 @@ class EventLoop : JobContext {
       if (!started) log::debug(job.name() + ": " + started.error().message);
       if (started) waiters_ = *std::move(started);
     }
-    const bool runs = life_.stage() == Stage::running && life_.force() == Force::calm;
     if (wanted_hook_ > 0) {
-      if (runs && now < wanted_hook_ends_at_) return;
+      if (runs_undisturbed() && now < wanted_hook_ends_at_) return;
       wanted_hook_ends_at_ = TimePoint::max();
       kill(-wanted_hook_, SIGKILL);
       kill(wanted_hook_, SIGKILL);  // it may not have made its group yet
-    } else if (runs && now >= wanted_hook_due()) {
+    } else if (now >= wanted_hook_due()) {
       const auto started = start_hook(job.hooks.on_wanted, std::exchange(wanted_, {}), 0);
       if (!started) return log::warning(job.name() + ": --on-wanted hook " + started.error().message);
       wanted_hook_ = *started;
@@ -368,17 +367,19 @@ class EventLoop : JobContext {
     }
   }
 
+  // The command runs, and is not being stopped.
+  bool runs_undisturbed() const { return life_.stage() == Stage::running && life_.force() == Force::calm; }
+
   // max(): there is none to run, or one runs.
   TimePoint wanted_hook_due() const {
-    return wanted_hook_ > 0 || wanted_.empty() || life_.stage() != Stage::running ? TimePoint::max()
-                                                                                  : next_wanted_hook_at_;
+    return wanted_hook_ > 0 || wanted_.empty() || !runs_undisturbed() ? TimePoint::max() : next_wanted_hook_at_;
   }
 
   void end_wanted_hook(int status) {
     wanted_hook_ = -1;
     const bool late = wanted_hook_ends_at_ == TimePoint::max();
     wanted_hook_ends_at_ = TimePoint::max();
-    if (status == 0 || life_.stage() != Stage::running || life_.force() != Force::calm) return;
+    if (status == 0 || !runs_undisturbed()) return;
     log::warning(job.name() + ": --on-wanted hook " +
                  (late ? "did not end within " + format_duration(job.hooks.limit) : trouble_of(status)));
   }

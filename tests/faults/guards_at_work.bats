@@ -130,20 +130,38 @@ PROGRAM
   assert_says 'killed before the lock was released'
 }
 
-@test "a hook whose time is up uses no processor time" {
-  job_start --hook-timeout 100ms -k 6s --lease 60s --on-acquire 'trap "" TERM; touch hangs; while :; do sleep 0.1; done' job -- true
-  wait_until monitor_of "$frontend"
-  monitor=$(monitor_of "$frontend")
-  wait_until test -e hangs
+# monitor_rests: $monitor uses little processor time until it ends.
+monitor_rests() {
   local used=0 ticks
   until gone "$monitor"; do
     ticks=$(sed 's/.*) //' "/proc/$monitor/stat" 2>/dev/null | cut -d' ' -f12,13 | tr ' ' +) || break
     [[ -z $ticks ]] || used=$((ticks))
     nap 0.05
   done
-  job_status 78
   echo "$used ticks"
   ((used < 40))
+}
+
+@test "a hook whose time is up uses no processor time" {
+  job_start --hook-timeout 100ms -k 6s --lease 60s --on-acquire 'trap "" TERM; touch hangs; while :; do sleep 0.1; done' job -- true
+  wait_until monitor_of "$frontend"
+  monitor=$(monitor_of "$frontend")
+  wait_until test -e hangs
+  monitor_rests
+  job_status 78
+}
+
+@test "a hook that is not run any more, because the command is being stopped, uses no processor time" {
+  job_start --max-hold 500ms -k 6s --lease 60s --status-fd 7 --on-wanted 'touch called' job -- \
+    bash -c 'trap "touch asked" TERM; touch begun; while :; do sleep 0.1; done' 7>lines
+  wait_until test -e asked
+  monitor=$(monitor_of "$frontend")
+  join_line job a
+  wait_until grep -q '"event":"wanted"' lines
+  monitor_rests
+  job_status 124
+  [[ ! -e called ]]
+  all_done
 }
 
 listening() { [[ $(listeners_on srv 'rlock:control:{job}') == 1 ]]; }
