@@ -4,7 +4,9 @@
 #include <poll.h>
 
 #include "base/wait.h"
+#include "java.h"
 #include "redis/address.h"
+#include "verbs/mode.h"
 
 namespace rlock::sim {
 namespace {
@@ -13,19 +15,6 @@ constexpr Time kLease = 30 * kSecond, kRenewsEvery = 10 * kSecond;
 // Of the lease, without 1 % for the rates of clocks, and half a second for a step.
 constexpr Time kReliable = kLease * 99 / 100 - 500 * kMillisecond;
 
-constexpr const char* kLock =
-    "if ((redis.call('exists', KEYS[1]) == 0) or (redis.call('hexists', KEYS[1], ARGV[2]) == 1)) then "
-    "redis.call('hincrby', KEYS[1], ARGV[2], 1); redis.call('pexpire', KEYS[1], ARGV[1]); return nil; end; "
-    "return redis.call('pttl', KEYS[1]);";
-constexpr const char* kRenew =
-    "if (redis.call('hexists', KEYS[1], ARGV[2]) == 1) then redis.call('pexpire', KEYS[1], ARGV[1]); return 1; end; "
-    "return 0;";
-constexpr const char* kUnlock =
-    "if (redis.call('hexists', KEYS[1], ARGV[2]) == 0) then return nil; end; "
-    "local counter = redis.call('hincrby', KEYS[1], ARGV[2], -1); "
-    "if (counter > 0) then redis.call('pexpire', KEYS[1], ARGV[1]); return 0; end; "
-    "redis.call('del', KEYS[1]); redis.call('publish', KEYS[2], '0'); return 1;";
-
 void sleep_until(Time then) { ::poll(nullptr, 0, static_cast<int>((then - world->now()) / kMillisecond + 1)); }
 
 }  // namespace
@@ -33,7 +22,7 @@ void sleep_until(Time then) { ::poll(nullptr, 0, static_cast<int>((then - world-
 Redisson::Redisson(Process& process, const std::string& name, const std::string& url, Checker& checker)
     : process_(process),
       name_(name),
-      channel_("redisson_lock__channel:{" + name + "}"),
+      channel_(lock::Lock{*lock::LockName::parse(name)}.channel()),
       server_(redis::parse_addresses(url)->front().server),
       checker_(checker) {}
 
@@ -63,7 +52,7 @@ std::optional<redis::Reply> Redisson::call(const char* script) {
   if (!commands_) return {};
   const Until soon = Until{}.at_most(3s);
   const std::string lease = std::to_string(kLease / kMillisecond);
-  const redis::Words command = {"EVAL", script, "2", name_, channel_, lease, owner_};
+  const redis::Words command = {"EVAL", script, "1", name_, owner_, lease, channel_};
   const auto sent = commands_->send(command, soon);
   const auto reply = sent ? commands_->receive(soon) : std::unexpected(sent.error());
   if (reply && !reply->is(redis::Reply::Kind::error)) return *reply;
@@ -74,9 +63,9 @@ std::optional<redis::Reply> Redisson::call(const char* script) {
 bool Redisson::acquire(Time until) {
   while (world->now() < until) {
     const Time sent = world->now();
-    const auto reply = call(kLock);
+    const auto reply = call(model::kJavaTakes);
     if (!reply) return false;
-    if (reply->is(redis::Reply::Kind::nil)) {
+    if (reply->as_text() == "granted") {
       valid_until_ = sent + kReliable;
       return true;
     }
@@ -96,12 +85,12 @@ void Redisson::hold(Time until) {
     sleep_until(std::min(until, renews));
     if (world->now() < renews) continue;
     const Time sent = world->now();
-    const auto reply = call(kRenew);
+    const auto reply = call(model::kJavaRenews);
     if (!reply) connect();
-    if (reply && reply->integer == 1) valid_until_ = sent + kReliable;
+    if (reply && reply->as_text() == "renewed") valid_until_ = sent + kReliable;
   }
   end();
-  call(kUnlock);
+  call(model::kJavaUnlocks);
 }
 
 // Its command goes on when its lease has ended, but it has no lock.

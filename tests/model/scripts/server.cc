@@ -14,6 +14,7 @@
 #define XXH_INLINE_ALL
 #include <xxhash.h>
 
+#include "java.h"
 #include "lua/script.h"
 #include "redis/msgpack.h"
 
@@ -160,30 +161,6 @@ Database renamed_database(Database database, const Renaming& renaming) {
   std::ranges::sort(database.entries, {}, &Entry::key);
   return database;
 }
-
-// Redisson's RLock (rlock-protocol(7), KINDS OF LOCKS). KEYS: the lock. ARGV: owner, lease, channel.
-constexpr const char* kJavaTakes = R"LUA(
-if redis.call('exists', KEYS[1]) == 1 and redis.call('hexists', KEYS[1], ARGV[1]) == 0 then
-  return redis.call('pttl', KEYS[1])
-end
-redis.call('hincrby', KEYS[1], ARGV[1], 1)
-redis.call('pexpire', KEYS[1], ARGV[2])
-return 'granted'
-)LUA";
-constexpr const char* kJavaRenews = R"LUA(
-return redis.call('hexists', KEYS[1], ARGV[1]) == 1 and redis.call('pexpire', KEYS[1], ARGV[2]) == 1 and 'renewed' or 0
-)LUA";
-constexpr const char* kJavaUnlocks = R"LUA(
-if redis.call('hexists', KEYS[1], ARGV[1]) == 0 then
-  return 0
-end
-if redis.call('hincrby', KEYS[1], ARGV[1], -1) > 0 then
-  return redis.call('pexpire', KEYS[1], ARGV[2])
-end
-redis.call('del', KEYS[1])
-redis.call('publish', ARGV[3], '0')
-return 'released'
-)LUA";
 
 }  // namespace
 
