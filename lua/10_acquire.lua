@@ -191,7 +191,7 @@ if verb == 'acquire' then
       if first and first ~= owner and first_waiter() == owner then tell(first, 'behind') end
     end
     known = living(owner)
-    -- This server, if it listens here. And whether a holder wants to know who waits.
+    -- This server, if it listens here. And whether a holder wants waiters to be reported.
     local rank, wanted = redis.call('zrank', queue, owner), kControl .. tag .. ':wanted'
     local found = redis.pcall('pubsub', numsub, grants .. owner, wanted)  -- a missing right is reported later
     local here = (found[2] or 0) > 0 and this_server() or ''

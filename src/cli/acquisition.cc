@@ -341,7 +341,7 @@ Result<void> check_for_quorum(const lock::Mode& mode, const lock::WaitPolicy& po
       {policy.queueing.replace, "--replace-waiting: there is no queue"},
       {policy.queueing.priority != 0, "--priority: there is no queue"}};
   for (const auto& [given, why] : refused) {
-    if (given) return fail(Error::Code::usage, "with several servers you cannot use " + std::string(why));
+    if (given) return unfit_for_quorum(why);
   }
   return {};
 }
@@ -356,6 +356,10 @@ void count_skip(lock::Servers& servers, const lock::AcquireRequest& request, mil
 }
 
 }  // namespace
+
+std::unexpected<Error> unfit_for_quorum(std::string_view why) {
+  return fail(Error::Code::usage, "with several servers you cannot use " + std::string(why));
+}
 
 int status_of(const lock::Acquired& refusal, int conflict_status) {
   return is_trouble(refusal) ? kNotAcquired : conflict_status;

@@ -30,6 +30,9 @@ Result<void> find_kind(lock::Servers& servers, const lock::OwnerId& owner, Locki
 Result<lock::Taken> acquire_and_report(lock::Servers& servers, const LockingOptions& options, const Wanted& wanted,
                                        const Events& events);
 
+// The error (usage) of an option that does not work with several servers. `why`: the option, and the reason.
+std::unexpected<Error> unfit_for_quorum(std::string_view why);
+
 // The exit status after a refusal: that of -E, unless the job would wait for its own hold, or the epoch guard holds it
 // back, because then nobody does the work. Such refusals are reported even with -E 0.
 int status_of(const lock::Acquired& refusal, int conflict_status);

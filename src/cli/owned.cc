@@ -107,10 +107,10 @@ Result<int> execute(ReleaseOptions& options) {
   const auto exchange = [&] { return Until{}.at_most(options.timeout); };
   std::vector<lock::LockName> over;  // locks of which this owner has no hold left
   auto status = for_each_lock(options, [&](const lock::LockName& name) -> Result<void> {
-    const auto status = servers->inspect(name, exchange());
-    RLOCK_TRY(expect_no_command(status, owner));
+    const auto seen = servers->inspect(name, exchange());
+    RLOCK_TRY(expect_no_command(seen, owner));
     std::optional<lock::HistoryNote> note;
-    if (options.history) note = note_of(name, status, owner);
+    if (options.history) note = note_of(name, seen, owner);
     const auto released = RLOCK_TRY(with_any_kind(name, [&](const lock::Lock& lock) {
       return servers->release(lock::ReleaseRequest{lock, owner, owner.first_hold(), {}, note ? &*note : nullptr},
                               exchange());

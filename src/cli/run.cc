@@ -166,11 +166,10 @@ void report_success(const RunOptions& options, const lock::Succeeded& found, con
   }
 }
 
-// Whether the job learns who waits. A quorum has no queue.
+// Whether waiters are reported to the job. A quorum has no queue.
 Result<bool> can_watch_waiters(const RunOptions& options, bool quorum) {
   const bool hook = !options.hooks.on_wanted.empty();
-  if (quorum && hook)
-    return fail(Error::Code::usage, "with several servers you cannot use --on-wanted: there is no queue");
+  if (quorum && hook) return unfit_for_quorum("--on-wanted: there is no queue");
   return !quorum && (hook || options.status_fd >= 0);
 }
 

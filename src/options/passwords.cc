@@ -87,8 +87,11 @@ std::optional<Secret> extract_variable(const char* name) {
   std::optional<Secret> secret;
   // A Secret of Kubernetes made with echo, and a block of YAML, end with a line break.
   const std::string_view text = without_newline(value);
-  if (text.empty()) log::warning(std::string(name) + " is empty, so rlock uses no password from it");
-  if (!text.empty()) secret.emplace(text);
+  if (text.empty()) {
+    log::warning(std::string(name) + " is empty, so rlock uses no password from it");
+  } else {
+    secret.emplace(text);
+  }
   overwrite(value, strlen(value));
   unsetenv(name);
   return secret;

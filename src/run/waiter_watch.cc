@@ -35,7 +35,7 @@ Result<std::unique_ptr<WaiterWatch>> WaiterWatch::start(std::vector<redis::Addre
   try {
     watch->looking_ = std::thread([&self = *watch] { self.look_after_calls(); });
   } catch (const std::system_error& error) {
-    return std::unexpected(system_error("cannot start a thread to look who waits", error.code().value()));
+    return std::unexpected(system_error("cannot start a thread that watches for waiters", error.code().value()));
   }
   return watch;
 }
@@ -84,7 +84,7 @@ void WaiterWatch::look(std::size_t hold) {
   const lock::Lock& lock = holds_[hold].lock;
   const Until end = Until{TimePoint::max(), stop_.get()}.at_most(kExchange);
   const auto status = servers_->inspect(lock.name, end, {.as_string = lock.layout == lock::Layout::string});
-  if (!status) return log::debug(lock.name.display() + ": cannot see who waits: " + status.error().message);
+  if (!status) return log::debug(lock.name.display() + ": cannot look at the queue: " + status.error().message);
   if (status->queue.empty()) return first_[hold].reset();
   const lock::WaiterView& waiter = status->queue.front();
   const TimePoint since = BootClock::now() - waiter.for_so_long;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Who waits for the locks of a job that wants to know.
+// The first waiters for the locks of a job to which they are reported.
 #pragma once
 
 #include <mutex>
