@@ -116,7 +116,8 @@ sockets_of() { find "/proc/$1/fd" -lname 'socket:*' 2>/dev/null | wc -l; }
   let_go
   wait_until it_is_ours
   kill -TERM "$frontend"
-  wait_until eval '! grep -q "^ShdPnd:.*4..." "/proc/$frontend/status"' # it has been taken, and passed on
+  # It has been taken, and, since the frontend sleeps again, passed on.
+  wait_until eval '! grep -q "^ShdPnd:.*4..." "/proc/$frontend/status" && in_state "$frontend" S'
   kill -CONT "$monitor"
   job_status
   [[ $status == 143 && ! -e hook && ! -e ran && $(redis srv exists x) == 0 ]]
