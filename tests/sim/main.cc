@@ -103,7 +103,7 @@ class World {
         random_(scheduler_.random),
         calm_(random_.chance(0.1)),
         checker_([this](const std::string& what) { violation(what); },
-                 {calm_ ? 0 : kCalm, settings.servers == 1, !loses_data()}) {
+                 {calm_ ? kGuarded : kCalm, settings.servers == 1, !loses_data()}) {
     world = &scheduler_;
     scheduler_.wires = &network_;
   }
@@ -147,7 +147,9 @@ class World {
 
  private:
   // Faults happen until kFaults, and from kCalm on, nothing is left of them. The last job starts before kLength.
-  static constexpr Time kFaults = 450 * kSecond, kCalm = 600 * kSecond, kLength = 750 * kSecond, kEnd = 600 * kSecond;
+  // Until kGuarded, newcomers wait because of the epoch guard, even if Redisson's client gives the lock back.
+  static constexpr Time kGuarded = 31 * kSecond, kFaults = 450 * kSecond, kCalm = 600 * kSecond;
+  static constexpr Time kLength = 750 * kSecond, kEnd = 600 * kSecond;
 
   bool loses_data() const {
     if (settings_.kind != Settings::Kind::alone) return settings_.kind == Settings::Kind::sentinel;
