@@ -15,7 +15,7 @@ A fault is a block of the files beside this script:
   the lock is released twice          its name
   in src/run/life.cc by life          the file, and what notices it: a model (life, guards or scripts) and one of its
                                       searches, the simulator (sim) and its servers, or bats files; behind the first
-                                      file only
+                                      file only. Without this line: as of the fault above
   -old text                           its lines, as they are in the file, or parts of them
   +new text                           what takes its place, if anything does
 
@@ -82,8 +82,12 @@ def faults():
     for path in sorted(HERE.glob("*.txt")):
         for block in re.split(r"\n\s*\n", path.read_text().strip("\n")):
             lines = [line for line in block.split("\n") if not line.startswith("#")]
-            if lines:
-                yield Fault(lines)
+            if not lines:
+                continue
+            if not lines[1].startswith("in "):
+                lines.insert(1, place)
+            place = lines[1]
+            yield Fault(lines)
 
 
 def compile_file(file, out, build, before=()):
