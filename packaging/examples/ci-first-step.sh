@@ -16,7 +16,7 @@
 # The server is in RLOCK_URL, or in url in /etc/rlock/rlock.toml.
 set -eu
 : "${LOCK_PID:?give the process that starts the steps: LOCK_PID=\$PPID ./ci-first-step.sh}"
-# Not into the file at once: that would empty it while another job in this folder has the lock.
+# Not written to the file directly: that would empty it while another job in this folder has the lock.
 owner=$(rlock acquire deploy --wait "${LOCK_WAIT:-30m}" --for-pid "$LOCK_PID" --reason "${CI_JOB_URL:-a CI job}")
 # A link in the checkout could lead to any file.
 { rm -f .lock-owner && echo "$owner" >.lock-owner; } || {

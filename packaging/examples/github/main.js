@@ -19,7 +19,7 @@ const main = async () => {
   const name = input('name');
   if (!name) fail('the input `name` is missing', 64);
 
-  // If the post step did not learn of the lock, it would stay as long as the runner lives.
+  // If the post step did not learn of the lock, the lock would stay as long as the runner lives.
   let untold = tell('GITHUB_OUTPUT', {}) || tell('GITHUB_STATE', {});
   if (untold) fail(`${untold}: no lock is taken`, 1);
 

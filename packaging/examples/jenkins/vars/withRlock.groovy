@@ -5,8 +5,8 @@
 //   }
 //
 // Put vars/ into a repository, and add that as a global library in the settings of Jenkins. The server is in RLOCK_URL.
-// Further settings: slots, reason (by default the address of the build), and for agents that do not have rlock archive, the
-// address of an archive of a release for their processor, and sha256, its checksum.
+// Further settings: slots; reason (by default the address of the build); and, for agents that do not have rlock, archive (the
+// address of an archive of a release for their processor) and sha256 (its checksum).
 //
 // Nobody renews the lock between the steps, so give a lease that is longer than all of them take. A step can also run its
 // command under the same hold; then rlock renews the lock, and stops the command if the lock is lost:
