@@ -1,6 +1,5 @@
 # rlock acquire: what it prints, what it leaves on the server, and whom it refuses.
 
-load ../lib/common
 load ../lib/server
 
 # without_lock STATUS OPTION...: every shell stops with STATUS when it evaluates what `acquire --export OPTION...`

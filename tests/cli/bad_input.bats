@@ -1,7 +1,6 @@
 # Mistakes on the command line that bad_input.table has no words for: names from the script's own list, and closed
 # streams.
 
-load ../lib/common
 load ../lib/server
 
 # refused STATUS TEXT ARG...: rlock ARG... exits with STATUS, prints TEXT only to standard error, and leaves Redis

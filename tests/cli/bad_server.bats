@@ -1,7 +1,6 @@
 # Servers that flood, change or close connections. bad_server.table has wrong addresses and answers.
 # shellcheck disable=SC2154 # srv_sock and other_sock: set by redis_start, url and odd_pid by odd
 
-load ../lib/common
 load ../lib/server
 load ../lib/odd
 

@@ -1,6 +1,5 @@
 # Nothing that others have written becomes a command to the CI system of a job that shows it.
 
-load ../lib/common
 load ../lib/server
 
 # The runners look at whole lines, so parts of a command may come from several texts.

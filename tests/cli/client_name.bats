@@ -1,6 +1,5 @@
 # CLIENT LIST shows which lock a connection is for.
 
-load ../lib/common
 load ../lib/job
 load ../lib/jobs
 

@@ -3,7 +3,6 @@
 
 unset TEST_OVER # these have clusters of their own
 
-load ../lib/common
 load ../lib/job
 
 setup() {
@@ -100,8 +99,7 @@ over_tls() {
   wait_until queued "$name" 1 c3
   cluster_move "$(cluster_slot "$name")" c3 c2
   wait_until eval '[[ $(redis c2 pubsub shardchannels) == *"rlock:grant:{$name}"* ]]'
-  touch go
-  job_status 0
+  job_finish go 0
   wait "$second"
   [[ $(paste -sd' ' order) == 'first second' ]]
   all_clean
@@ -127,8 +125,7 @@ over_tls() {
   wait_until cluster_ok c4
   cluster_move "$(cluster_slot "$name")" c3 c4
   wait_until eval '(($(scripts_run c4) > 0))' # it is renewed there
-  touch go
-  job_status 0
+  job_finish go 0
   prints mine rlock run -n "$name" -- echo mine
 }
 
@@ -160,8 +157,7 @@ over_tls() {
   local left
   left=$(redis c2r1 pttl "$name")
   wait_until renewed_past "$left" "$name" c2r1
-  touch go
-  job_status 0
+  job_finish go 0
   wait "$second"
   [[ $(paste -sd' ' order) == 'first second' ]]
 }

@@ -3,8 +3,6 @@
 
 unset TEST_OVER # this is a cluster already
 
-load ../lib/common
-load ../lib/job
 load ../lib/odd
 load ../lib/cluster_file
 
@@ -56,8 +54,7 @@ load ../lib/cluster_file
   wait_until sleep_until_low
   local left=3500
   wait_until renewed
-  touch go
-  job_status 3
+  job_finish go 3
   [[ -z $stderr ]]
   all_clean
 }

@@ -1,7 +1,6 @@
 # Options take precedence over variables, and variables over the user's file; a wrong file is reported.
 # shellcheck disable=SC2154 # srv_sock and other_sock: set by redis_start
 
-load ../lib/common
 load ../lib/server
 
 setup() {

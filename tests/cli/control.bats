@@ -1,6 +1,5 @@
 # force-unlock asks the holder to stop.
 
-load ../lib/common
 load ../lib/server
 load ../lib/job
 
@@ -32,8 +31,7 @@ start_tree() {
   wait "$forcing"
   all_gone "$pids"
   [[ $(redis srv exists job) == 0 && $(<forced) == *'job: the holder has been asked to stop'*'job: released'* ]]
-  job_status 74
-  assert_says "asked to give up the lock by $(id -un)@$(hostname) (rlock force-unlock)"
+  job_status 74 "asked to give up the lock by $(id -un)@$(hostname) (rlock force-unlock)"
 }
 
 @test "a holder that takes longer than --wait: 75, and it keeps the lock" {
@@ -71,8 +69,7 @@ start_tree() {
 print(next(one["owner"] for one in json.load(sys.stdin)[0]["holders"] if one["pid"] == int(sys.argv[1])))' "$frontend")
   kill_guards
   wait_until gone "$command"
-  run -0 rlock force-unlock --yes --owner "$dead" job
-  assert_says 'job: the holder has been asked to stop; waiting for it'
+  tells 0 'job: the holder has been asked to stop; waiting for it' rlock force-unlock --yes --owner "$dead" job
   assert_says 'job: the holder no longer has it'
   kill "$living"
   wait "$living" || true
@@ -103,8 +100,7 @@ print(next(one["owner"] for one in json.load(sys.stdin)[0]["holders"] if one["pi
   wait_until held
   tells 77 channel rlock force-unlock --yes job
   held
-  touch go
-  job_status 4
+  job_finish go 4
 }
 
 @test "without the right to the release channel a waiter says so, and gets the lock" {

@@ -1,6 +1,5 @@
 # Passwords that change while rlock runs: files and commands that are read for each connection, and the prompt.
 
-load ../lib/common
 load ../lib/job
 load ../lib/odd
 
@@ -85,16 +84,14 @@ agent_parts() {
   said WRONGPASS
   set_password second
   wait_until said 'renewed again'
-  touch end
-  job_status 3
+  job_finish end 3
   rm begun end
   job_until end -v -l 12s --password-command "sleep 1.5; $COMMAND" job
   wait_until renewed job.err 1
   cut_connections
   wait_until said 'did not end in time'
   wait_until said 'renewed again'
-  touch end
-  job_status 3
+  job_finish end 3
 }
 
 @test "if the server no longer accepts a connection's password, the connection is replaced" {
@@ -130,8 +127,7 @@ agent_parts() {
         "touch begun; sh -c \"trap '' TERM INT; sleep 1000; $COMMAND\"; true" $verb 3>&- >out 2>&1 &
       process=$!
       wait_until test -e begun
-      kill -"$signal" "$process"
-      wait_until gone "$process"
+      kill_off -"$signal" "$process"
       wait_until nothing_left
     done
   done
@@ -143,8 +139,7 @@ agent_parts() {
     "$RLOCK" --server-timeout 1m --password-command "sh -c \"touch begun; sleep 1000; $COMMAND\"; true" status job 3>&- >out 2>&1 &
   process=$!
   wait_until test -e begun
-  kill -KILL "$process"
-  wait_until gone "$process"
+  kill_off -KILL "$process"
   wait_until nothing_left
 }
 
@@ -168,8 +163,7 @@ agent_parts() {
     setpriv --reuid=65534 --regid=65534 --clear-groups env --default-signal=INT "$RLOCK" run --url "unix://$open_sock" --server-timeout 1m --password-command "$text" job -- touch ran 3>&- >out 2>&1 &
     process=$!
     wait_until is_roots
-    kill -"$signal" "$process"
-    wait_until gone "$process"
+    kill_off -"$signal" "$process"
     end_of_roots
   done
   [[ ! -e ran ]]
@@ -214,8 +208,7 @@ connected() { redis srv client list | grep -q 'cmd=evalsha user=worker'; }
   wait_until renewed job.err 1
   new_password_everywhere second
   wait_until renewed job.err 3
-  touch end
-  job_status 3
+  job_finish end 3
 }
 
 @test "kill -9 of the agent, twice: the job reconnects with a new agent, which ends with the job" {
@@ -229,8 +222,7 @@ connected() { redis srv client list | grep -q 'cmd=evalsha user=worker'; }
     new_password_everywhere "$second"
     wait_until renewed job.err $(($(renewals job.err) + 2))
   done
-  touch end
-  job_status 3
+  job_finish end 3
   gone "$agent"
 }
 another_agent() {
@@ -268,8 +260,7 @@ VICTIMS
   wait_until test -e begun
   new_password_everywhere second
   wait_until connected
-  touch end
-  job_status 0
+  job_finish end 0
   sleep 1000 3>&- &
   process=$!
   owner=$(FILE=$PWD/pass RLOCK_PASSWORD_COMMAND='cat "$FILE"' rlock acquire --for-pid "$process" --lease 5s job)

@@ -1,6 +1,5 @@
 # rlock run ends exactly as its command: every status, every deadly signal.
 
-load ../lib/common
 load ../lib/server
 
 @test "the statuses from 0 to 255 pass through" {

@@ -1,6 +1,5 @@
 # acquire --for-pid: a keeper in the background.
 
-load ../lib/common
 load ../lib/server
 load ../lib/syslog
 

@@ -1,6 +1,5 @@
 # The forms of options, and where they may be.
 
-load ../lib/common
 load ../lib/server
 load ../lib/docs
 

@@ -1,6 +1,5 @@
 # Holds that end in special ways, long histories, and pages. history.table has what rlock history prints otherwise.
 
-load ../lib/common
 load ../lib/server
 load ../lib/history
 

@@ -1,6 +1,5 @@
 # A job with --history that dies with its host writes nothing: the next grant does, and rlock history shows it earlier.
 
-load ../lib/common
 load ../lib/job
 load ../lib/history
 load ../lib/quorum

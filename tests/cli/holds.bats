@@ -1,6 +1,5 @@
 # rlock run --max-hold, --min-hold, --no-renew and --leftovers.
 
-load ../lib/common
 load ../lib/server
 load ../lib/job
 
@@ -89,8 +88,7 @@ leave_deaf() {
   job_start --no-renew --lease 6s -k 300ms a -- bash -c "$(tree "$pids")"
   wait_until lines_in "$pids" 3
   held_until_gone
-  job_status 74
-  [[ $stderr == *'prevents its renewal'* ]]
+  job_status 74 'prevents its renewal'
   local without
   extensions() { redis srv info commandstats | sed -n 's/^cmdstat_pexpire:calls=\([0-9]*\),.*/\1/p'; }
   redis srv config resetstat

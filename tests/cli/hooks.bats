@@ -1,6 +1,5 @@
 # rlock run --on-acquire, --on-release, --on-lost and --hook-timeout.
 
-load ../lib/common
 load ../lib/server
 load ../lib/job
 

@@ -1,6 +1,5 @@
 # rlock run --isolate: a PID namespace of its own.
 
-load ../lib/common
 load ../lib/job
 
 setup_file() {

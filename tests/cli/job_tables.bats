@@ -1,6 +1,5 @@
 # Runs the tables of cases in which jobs take time, each as one test; tables.bats runs the others.
 
-load ../lib/common
 load ../lib/server
 load ../lib/table
 load ../lib/tables

@@ -1,6 +1,5 @@
 # local: addresses, and rlock local.
 
-load ../lib/common
 load ../lib/job
 
 setup() {
@@ -30,8 +29,7 @@ one_server() { [[ $(servers | wc -l) == 1 ]]; }
 # kill_server: sets $before, its pid.
 kill_server() {
   before=$(servers)
-  kill -9 "$before"
-  wait_until gone "$before"
+  kill_off -9 "$before"
 }
 another() { one_server && [[ $(servers) != "$before" ]]; }
 
@@ -180,8 +178,7 @@ runs() { one_server && [[ $(readlink "/proc/$(servers)/exe") == "$1" ]]; }
   assert_says "process   $server"
   tells 69 '--yes' rlock local stop --server-timeout 300ms
   assert_says "$dir/redis.log"
-  run -69 --separate-stderr rlock local stop --yes --server-timeout 300ms
-  assert_says "the server does not stop; kill -9 $server ends it, and loses no lock; its log is $dir/redis.log"
+  tells 69 "the server does not stop; kill -9 $server ends it, and loses no lock; its log is $dir/redis.log" rlock local stop --yes --server-timeout 300ms
   kill -CONT "$server"
   wait_until gone "$server"
   tells 0 'state     not running' rlock local status
@@ -380,8 +377,7 @@ runs() { one_server && [[ $(readlink "/proc/$(servers)/exe") == "$1" ]]; }
   wait_until redis-cli -s "$dir/redis.sock" ping
   chown 0 "$dir"
   refused 77 'not trusted'
-  kill "$server"
-  wait_until gone "$server"
+  kill_off "$server"
   rm "$dir/redis.sock"
 }
 

@@ -1,6 +1,5 @@
 # Where messages go and in which form: standard error, systemd's journal, syslog.
 
-load ../lib/common
 load ../lib/server
 load ../lib/job
 load ../lib/syslog

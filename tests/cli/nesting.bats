@@ -1,6 +1,5 @@
 # RLOCK_HELD: only processes under the lock share it.
 
-load ../lib/common
 load ../lib/server
 
 teardown() {

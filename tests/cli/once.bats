@@ -1,6 +1,5 @@
 # run --once and --once-per: a job that has succeeded does not run again, and one that has failed does.
 
-load ../lib/common
 load ../lib/server
 load ../lib/job
 
@@ -104,8 +103,7 @@ waiter() {
   job_until go job
   watched -n -E 0
   [[ $output == *'job: not acquired: held by '* ]]
-  touch go
-  job_status 3
+  job_finish go 3
 }
 
 @test "a command that was told to stop has not succeeded, even if it exits with 0; nor has one that was asked to" {
@@ -113,8 +111,7 @@ waiter() {
   job_start --once 1.4 job -- bash -c "$text"
   wait_until test -e ready
   kill "$frontend"
-  job_status 0
-  assert_says 'job: the command exited with 0 after it was told to stop, which does not count as a success; '
+  job_status 0 'job: the command exited with 0 after it was told to stop, which does not count as a success; '
   [[ $(redis srv exists 'rlock:once:{job}') == 0 ]]
   rm ready
   job_start --once 1.4 job -- bash -c "$text"
@@ -129,8 +126,7 @@ waiter() {
 @test "a success under a lock that was lost is not remembered" {
   in_background 0
   redis srv del job
-  touch go
-  job_status 74
+  job_finish go 74
   [[ $(redis srv exists 'rlock:once:{job}') == 0 ]]
   once
   runs 2
@@ -160,8 +156,7 @@ waiter() {
   in_background 0
   run -75 once -n
   run -0 once -n -E 0
-  touch go
-  job_status 0
+  job_finish go 0
   run -0 once -n
   runs 1
 }
@@ -224,9 +219,7 @@ waiter() {
   redis srv del 'rlock:once:{job}'
   in_background 0 -q
   redis srv set 'rlock:once:{job}' x ex 60 >/dev/null
-  touch go
-  job_status 0
-  assert_says 'job: the command has succeeded, but that is not remembered: WRONGTYPE'
+  job_finish go 0 'job: the command has succeeded, but that is not remembered: WRONGTYPE'
   assert_says 'the next job will run it again'
 }
 
@@ -312,8 +305,7 @@ waiter() {
   job_start --once-per hour job -- bash -c 'echo ran >>ran; until [[ -e go ]]; do sleep 0.02; done'
   wait_until test -e ran
   clock_step $((before + 8000))
-  touch go
-  job_status 0
+  job_finish go 0
   leaves --once-per hour job
   runs 2
   # But a run by hand in this hour does.

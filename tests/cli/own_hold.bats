@@ -1,6 +1,5 @@
 # A job that would wait for a hold of its own: for a job that it runs under, or for what its shell has acquired.
 
-load ../lib/common
 load ../lib/server
 
 setup_file() { redis_start srv --unixsocketperm 777; }

@@ -1,6 +1,5 @@
 # rlock run --owner: a lock that one job acquires and others run under, as in plan, approve and apply.
 
-load ../lib/common
 load ../lib/server
 load ../lib/job
 
@@ -55,8 +54,7 @@ used() { tells 76 "$1" rlock run --owner "$owner" "${@:2}" -- touch ran && [[ ! 
   rlock release --owner "$owner" job
   used '' job
   run -75 rlock run -n job -- true
-  touch end
-  job_status 3
+  job_finish end 3
   [[ $(redis srv exists job) == 0 ]]
   rm end begun
   owner=$(rlock acquire --lease 30s job)
@@ -142,8 +140,7 @@ used() { tells 76 "$1" rlock run --owner "$owner" "${@:2}" -- touch ran && [[ ! 
   owner=$(rlock acquire --lease 3s job)
   begin --lease 3s
   rlock force-unlock --now -y job
-  job_status 74
-  [[ $stderr == *'the lock is lost'* ]]
+  job_status 74 'the lock is lost'
   rm begun
   owner=$(rlock acquire --lease 2s job)
   begin --lease 2s

@@ -1,6 +1,5 @@
 # Pools: which slots and resources a command has, several at once, and who waits for whom.
 
-load ../lib/common
 load ../lib/jobs
 
 # job ID OPTION...: as job_on_x; it writes its slots and resources to has-ID.

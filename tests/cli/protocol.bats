@@ -1,6 +1,5 @@
 # --protocol set: one lock for rlock and for programs that use SET key value NX PX.
 
-load ../lib/common
 load ../lib/server
 load ../lib/job
 

@@ -1,6 +1,5 @@
 # Waiting in order, and the options that change it.
 
-load ../lib/common
 load ../lib/server
 load ../lib/job
 
@@ -71,8 +70,7 @@ heard_again() {
     wait_until grep -q OK monitor-$count
     let_go
     all_done
-    kill "$watcher"
-    wait_until gone "$watcher"
+    kill_off "$watcher"
     [[ $(wc -l <log) == "$count" ]]
     # Without the commands of scripts, those that start a connection, and those that a Sentinel always sends to its
     # server.
@@ -222,8 +220,7 @@ channels() { [[ $(redis srv client list | grep " name=rlock" | grep -o " s*sub=[
   wait_until test -s log
   run -0 --separate-stderr rlock run --supersede --reason "r 2" x -- sh -c 'echo ran >>log'
   order 'up stopped ran'
-  job_status 74
-  assert_says 'asked to give up the lock by'
+  job_status 74 'asked to give up the lock by'
   assert_says "(--supersede, reason 'r 2')"
 }
 

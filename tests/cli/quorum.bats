@@ -1,7 +1,5 @@
 # Locks on a majority of independent servers.
 
-load ../lib/common
-load ../lib/job
 load ../lib/quorum_file
 
 # holder OPTION ...: a job in the background that holds `job` until the file end exists, and then exits with 3.
@@ -77,15 +75,13 @@ first_lock() { python3 -c "import json, sys; lock = json.loads(sys.argv[1])[0]; 
   holder -v --lease 6s
   redis_stop s4
   wait_until said 'a majority of the servers keeps the lock, without'
-  touch end
-  job_status 3
+  job_finish end 3
   [[ $stderr != *warning* ]]
   rm end begun
   holder --lease 6s
   redis_stop s5
   wait_until said 'a majority of the servers keeps the lock, without'
-  touch end
-  job_status 3
+  job_finish end 3
   [[ $stderr == *"$(redis_url s5)"* && $stderr != *"$(redis_url s4)"* ]]
 }
 
@@ -204,8 +200,7 @@ forgotten_by_s2() {
   done
   redis s1 flushall >/dev/null
   redis s3 flushall >/dev/null
-  job_status 74
-  [[ $stderr == *'it is no longer held'* ]]
+  job_status 74 'it is no longer held'
   is_on 0
   rlock doctor --accept-epoch --yes >/dev/null 2>&1
   (($(rlock run job -- printenv RLOCK_TOKEN) > token))
@@ -233,16 +228,14 @@ forgotten_by_s2() {
   wait_until is_on 3
   redis_kill9 s2
   wait_until eval '[[ $(redis s1 pttl job) -gt 4000 ]]'
-  touch end
-  job_status 3
+  job_finish end 3
 }
 
 @test "a majority that hangs stops the command before the lease ends" {
   holder --lease 5s
   redis_freeze s1
   redis_freeze s2
-  job_status 74
-  [[ $stderr == *'the lock could not be renewed in time'* ]]
+  job_status 74 'the lock could not be renewed in time'
 }
 
 @test "acquire, renew, status and release work on a quorum" {
@@ -335,8 +328,7 @@ put_back_by_renew() {
 @test "status: a server that hangs is waited for once, not for each thing that is looked up" {
   redis_freeze s3
   # The first look takes 2 s at most, each other one could take ten minutes.
-  run -0 rlock status --server-timeout 10m job
-  [[ $output == *'no answer in time'* ]]
+  tells 0 'no answer in time' rlock status --server-timeout 10m job
   run -0 rlock status --server-timeout 1500ms --prometheus
   [[ $output == *rlock_* ]]
 }
@@ -365,8 +357,7 @@ put_back_by_renew() {
   holder
   redis_stop s1
   rlock force-unlock --yes job
-  job_status 74
-  [[ $stderr == *'asked to give up the lock'* ]]
+  job_status 74 'asked to give up the lock'
   is_on 0
 }
 
@@ -440,8 +431,7 @@ slow_s3() {
   jobs+=("$waiter")
   on_s1() { [[ $(redis s1 exists job) == "$1" ]]; }
   wait_until on_s1 1
-  kill -INT "$waiter"
-  wait_until gone "$waiter"
+  kill_off -INT "$waiter"
   redis_thaw s2
   redis_thaw s3
   wait_until on_s1 0
@@ -479,8 +469,7 @@ slow_s3() {
   redis s2 config set requirepass two >/dev/null
   holder --url "unix://:one@$s1_sock" --url="unix://:two@$s2_sock" --url "unix://$s3_sock"
   run ! grep -aE ':(one|two)@' "/proc/$frontend/cmdline"
-  touch end
-  job_status 3
+  job_finish end 3
   quorum_stop
 }
 

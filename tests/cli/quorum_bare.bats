@@ -3,8 +3,6 @@
 #
 # The lease is ten minutes, so no renewal before that is due to time.
 
-load ../lib/common
-load ../lib/job
 load ../lib/quorum_file
 
 # The loser of a contested start; give_back gives back its vote on s3.
@@ -41,8 +39,7 @@ nobody_else_gets_it() {
   [[ $(redis s3 get 'redisson_lock_token:{job}') -ge $(redis s1 get 'redisson_lock_token:{job}') ]]
   redis s1 flushall >/dev/null
   nobody_else_gets_it
-  touch end
-  job_status 9
+  job_finish end 9
   [[ ! -s $BATS_TEST_TMPDIR/job.err ]]
   [[ $(held_on job) == 0 ]]
 }

@@ -1,6 +1,5 @@
 # A quorum whose servers are reached in different ways: over TLS, by a Unix socket, with passwords.
 
-load ../lib/common
 load ../lib/job
 load ../lib/quorum
 
@@ -60,8 +59,7 @@ held_on_all() { [[ $(on_each exists job | paste -sd' ') == '1 1 1' ]]; }
   wait_until held_on_all
   redis_stop s3
   wait_until said "$S3"
-  touch end
-  job_status 0
+  job_finish end 0
   [[ $(redis_1 exists job) == 0 && $(redis s2 exists job) == 0 ]]
   not grep -E ':(one|three)@' seen job.err
 }
@@ -116,6 +114,5 @@ held_on_all() { [[ $(on_each exists job | paste -sd' ') == '1 1 1' ]]; }
   done
   again() { (($(grep -c 'renewed for' job.err) >= 2)); }
   wait_until again
-  touch end
-  job_status 0
+  job_finish end 0
 }

@@ -1,6 +1,5 @@
 # --wait-replicas: a lock counts only once that number of replicas has it.
 
-load ../lib/common
 load ../lib/job
 
 setup() {

@@ -1,6 +1,5 @@
 # rlock run: what the command gets, waiting, nesting, and what is visible on the server.
 
-load ../lib/common
 load ../lib/server
 
 # start_waiter NAME: a `run` whose command creates the file `started`; $waiter is its pid.

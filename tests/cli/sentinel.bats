@@ -1,6 +1,5 @@
 # redis+sentinel:// addresses: rlock asks for the master each time it connects, and nothing else is different.
 
-load ../lib/common
 load ../lib/job
 
 setup() {
@@ -55,8 +54,7 @@ other_master() { [[ $(master_now "${1:-s1}") != m ]]; }
   left=$(redis m pttl job)
   wait_until renewed_past "$left" job m
   rlock run another -- true # it costs a second, but not the lock
-  touch go
-  job_status 3
+  job_finish go 3
   redis_thaw s1
 }
 
@@ -138,8 +136,7 @@ other_master() { [[ $(master_now "${1:-s1}") != m ]]; }
   wait_until held_on "$master"
   left=$(redis "$master" pttl job)
   wait_until renewed_past "$left" job "$master"
-  touch go
-  job_status 0
+  job_finish go 0
   wait "$second"
   [[ $(paste -sd' ' order) == 'first second' ]]
 }
@@ -152,8 +149,7 @@ other_master() { [[ $(master_now "${1:-s1}") != m ]]; }
   wait_until failover
   wait_until other_master
   wait_until in_step m
-  touch go
-  job_status 3
+  job_finish go 3
   [[ -z $stderr ]]
   [[ $(redis r1 exists job) == 0 ]]
 }

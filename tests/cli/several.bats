@@ -1,6 +1,5 @@
 # Several names in one run or acquire: all of them or none.
 
-load ../lib/common
 load ../lib/jobs
 
 held() { rlock status --is-held "$@"; }

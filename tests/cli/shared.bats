@@ -1,6 +1,5 @@
 # run and acquire with -s, -x and --slots: who runs at the same time, renewal, loss, force, status, nesting.
 
-load ../lib/common
 load ../lib/jobs
 
 # job ID OPTION...: as job_on_x; it writes started-ID.

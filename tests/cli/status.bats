@@ -1,6 +1,5 @@
 # rlock status: one in full, several as a table, all that rlock has taken, and JSON.
 
-load ../lib/common
 load ../lib/server
 
 free() { rlock force-unlock -y "$1" >/dev/null; }

@@ -1,6 +1,5 @@
 # --status-fd: what happens to a job, as JSON lines.
 
-load ../lib/common
 load ../lib/server
 load ../lib/job
 
@@ -58,9 +57,7 @@ assert eval(sys.argv[2]), e' "$1" "$2"
   touch hang
   kill -TERM "$waiter_c"
   wait_until called "$waiter_a $waiter_c $waiter_a"
-  touch end
-  job_status 3
-  [[ $stderr == *'--on-wanted hook exited with 3'* ]]
+  job_finish end 3 '--on-wanted hook exited with 3'
   wait_until gone "$(<pid)"
   wait "$waiter_a" "$waiter_b"
   events lines "[x['event'] for x in e] == ['acquired', 'wanted', 'wanted', 'wanted', 'released', 'exit']"

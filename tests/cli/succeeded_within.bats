@@ -1,6 +1,5 @@
 # status --succeeded-within: did a job of that name succeed, who did it, and what is in the way if not.
 
-load ../lib/common
 load ../lib/server
 load ../lib/job
 

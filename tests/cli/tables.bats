@@ -1,7 +1,6 @@
 # Runs the tables of cases beside this file, each as one test; job_tables.bats runs those in which jobs take time. What
 # their lines mean is in lib/table.bash.
 
-load ../lib/common
 load ../lib/server
 load ../lib/table
 load ../lib/tables

@@ -1,6 +1,5 @@
 # A user at a terminal, with a shell that has job control, or without one: the same as without rlock.
 
-load ../lib/common
 load ../lib/server
 
 setup() {

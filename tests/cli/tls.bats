@@ -1,6 +1,5 @@
 # rediss:// addresses: the server is verified before it gets any data, and everything else is the same as without TLS.
 
-load ../lib/common
 load ../lib/job
 load ../lib/odd
 

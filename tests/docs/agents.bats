@@ -1,9 +1,8 @@
 #!/usr/bin/env bats
 # docs/agents.md and the skill for agents: every line with rlock runs, and what they say about statuses and JSON is true.
 
-load ../lib/common
-load ../lib/docs
 load ../lib/server
+load ../lib/docs
 
 setup() {
   PAGE=$(cd "$TESTS_DIR/.." && pwd)/docs/agents.md

@@ -3,7 +3,6 @@
 # recipes, with a real sshd and tmux; those for docker and systemd need an engine and a system that are not available
 # here.
 
-load ../lib/common
 load ../lib/server
 
 setup() {

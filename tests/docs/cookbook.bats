@@ -1,9 +1,8 @@
 #!/usr/bin/env bats
 # Every line with rlock in the cookbook does what it says there.
 
-load ../lib/common
-load ../lib/docs
 load ../lib/server
+load ../lib/docs
 
 setup() {
   BOOK=$TESTS_DIR/../docs/cookbook.md

@@ -1,7 +1,6 @@
 #!/usr/bin/env bats
 # The documents say what the program does: options, statuses, variables, and examples that run.
 
-load ../lib/common
 load ../lib/server
 load ../lib/docs
 

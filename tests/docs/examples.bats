@@ -1,9 +1,8 @@
 #!/usr/bin/env bats
 # The examples in the man pages and in each --help do what they say.
 
-load ../lib/common
-load ../lib/docs
 load ../lib/server
+load ../lib/docs
 
 setup() {
   MAN=$TESTS_DIR/../man

@@ -2,7 +2,6 @@
 # The page of rlock status --html and history --html in a real browser, Debian's Chromium: tests/lib/browser.py lists
 # what is checked. Skipped where that is not installed: on Ubuntu it is a snap, which a test cannot install.
 
-load ../lib/common
 load ../lib/job
 
 wall_ms() { date +%s%3N; }

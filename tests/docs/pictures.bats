@@ -19,8 +19,7 @@ setup() {
 @test "a picture that shows something else is noticed" {
   cp -r "$PICTURES" "$BATS_TEST_TMPDIR/p"
   sed -i 's/you are 1st/you are next/' "$BATS_TEST_TMPDIR/p/waiting.svg"
-  run -1 python3 "$BATS_TEST_TMPDIR/p/record.py" --check waiting
-  assert_says '-rlock: waiting for deploy'
+  tells 1 '-rlock: waiting for deploy' python3 "$BATS_TEST_TMPDIR/p/record.py" --check waiting
   assert_says 'you are 1st'
 }
 

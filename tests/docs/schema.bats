@@ -1,8 +1,7 @@
 # rlock's JSON fits docs/schema; metrics, alerts and the dashboard agree.
 
-load ../lib/common
-load ../lib/quorum
 load ../lib/server
+load ../lib/quorum
 
 setup() {
   use_server srv
@@ -169,8 +168,7 @@ PYTHON
   rlock run b -- true
   run -0 rlock status --prometheus b
   [[ $output == *'rlock_held{name="b"} 0'* && $output != *'"a"'* ]]
-  run -64 --separate-stderr rlock status --prometheus --json
-  [[ $stderr == *'cannot be used together'* ]]
+  tells 64 'cannot be used together' rlock status --prometheus --json
   run -64 rlock status --prometheus --watch
 }
 

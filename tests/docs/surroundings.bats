@@ -2,7 +2,6 @@
 # The examples in packaging/examples, each with as much of its surroundings as is available: cron, systemd, CI systems,
 # containers.
 
-load ../lib/common
 load ../lib/server
 
 setup() {
@@ -284,8 +283,7 @@ NAME_OF_A_BRANCH='-x"; touch ran; $(touch ran) `touch ran` '"'\$LOCK"
     command -v "${shell%% *}" >/dev/null || continue
     [[ $shell != busybox* ]] || { printf '#!/bin/sh\nexec busybox sh "$@"\n' >bin/ash && chmod +x bin/ash && shell=ash; }
     for want in 0 4; do
-      run -"$want" in_container <<<$'cd /\nrlock status "$LOCK"\n'"exit $want"
-      assert_says 'reason    https://gitlab.example/1'
+      tells "$want" 'reason    https://gitlab.example/1' in_container <<<$'cd /\nrlock status "$LOCK"\n'"exit $want"
       [[ $(redis srv exists deploy) == 0 ]]
     done
     run -1 in_container <<<$'false\necho not reached'
@@ -425,8 +423,7 @@ action() { python3 "$TESTS_DIR/lib/github_runner.py" "$EXAMPLES/github" "$@"; }
   assert_says "reason 'because'"
   [[ ! -e ran ]]
   rlock release deploy --owner "$owner"
-  run -76 action name=deploy -- 'redis-cli -s "$srv_sock" del deploy "rlock:holder:{deploy}"'
-  assert_says '::error title=rlock::deploy: the lock was lost'
+  tells 76 '::error title=rlock::deploy: the lock was lost' action name=deploy -- 'redis-cli -s "$srv_sock" del deploy "rlock:holder:{deploy}"'
   tells 64 'the input `name` is missing' action name= -- 'touch ran'
   run -64 action name=deploy wait=soon -- 'touch ran'
   run -69 action name=deploy wait=0 "url=unix://$PWD/none" -- 'touch ran'

@@ -119,8 +119,7 @@ END
   cd other
   run -0 verify --key ../key.pub -- --key
   [[ $output == './--key: good: '* ]]
-  run -1 verify rlock* --key
-  [[ $output == *'give a key after --key'* ]]
+  tells 1 'give a key after --key' verify rlock* --key
   # A line break would hide which file it has read.
   cd ..
   cp dist/rlock_7.8.9-1_amd64.deb dist/$'rlock_7.8.9-1_amd64.deb\n'

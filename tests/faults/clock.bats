@@ -1,6 +1,5 @@
 # The server's clock is stepped while a job runs. What is left of the lease at the next renewal shows it.
 
-load ../lib/common
 load ../lib/job
 
 setup() {
@@ -40,13 +39,11 @@ held_job() {
 @test "a step forward that leaves too little of each lease ends the job; one beyond the lease, at the next renewal" {
   held_job
   clock_step 3300
-  job_status 74
-  assert_says 'its leases end too soon'
+  job_status 74 'its leases end too soon'
   [[ $(redis srv exists job) == 0 ]] # given back
   held_job
   clock_step 60000
-  job_status 74
-  assert_says 'it is no longer held'
+  job_status 74 'it is no longer held'
 }
 
 @test "a step back makes the lease longer and does not stop the job" {

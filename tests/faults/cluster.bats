@@ -3,7 +3,6 @@
 
 unset TEST_OVER # these have clusters of their own
 
-load ../lib/common
 load ../lib/job
 
 setup() {
@@ -39,8 +38,7 @@ teardown() {
   name=$(cluster_name c1)
   owner=$(rlock acquire "$name" --lease 10m)
   line_up "$name" c1 3
-  kill -STOP "${waiters[0]}"
-  wait_until in_state "${waiters[0]}" T
+  freeze "${waiters[0]}"
   cluster_move "$(cluster_slot "$name")" c1 c2
   kill -KILL "${waiters[0]}"
   rlock release "$name" --owner "$owner"

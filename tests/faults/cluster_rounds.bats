@@ -2,8 +2,6 @@
 
 unset TEST_OVER # these have a cluster of their own
 
-load ../lib/common
-load ../lib/job
 CLUSTER_WITH=(--cluster-require-full-coverage no)
 load ../lib/cluster_file
 
@@ -61,8 +59,7 @@ job_holds() {
   id=$(rlock acquire "$one" --lease 60s)
   cluster_begin_move "$slot" c1 c2
   redis c1 migrate 127.0.0.1 "$c2_port" "$one" 0 5000
-  run -69 --separate-stderr rlock status --server-timeout 500ms "$one"
-  assert_says TRYAGAIN
+  tells 69 TRYAGAIN rlock status --server-timeout 500ms "$one"
   assert_says "slot $slot is being moved"
   [[ $stderr == *":$c2_port"*TRYAGAIN* ]] # it is c2 that says so, which c1 names
   cluster_move_keys "$slot" c1 c2
@@ -118,7 +115,6 @@ job_holds() {
   job_holds --lease 8s "$one" "$other"
   redis c2 script flush
   wait_until eval '(($(calls c2 eval) > 0))'
-  touch go
-  job_status 0
+  job_finish go 0
   [[ $(calls c1 eval) == 0 && $(calls c1 evalsha) == "$(calls c2 evalsha)" ]]
 }

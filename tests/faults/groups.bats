@@ -4,7 +4,6 @@
 # When the end of a process makes a group orphaned that has a stopped member, the kernel sends SIGHUP to all of it
 # (POSIX, _Exit()). So an orphaned group must never look as if it were not.
 
-load ../lib/common
 load ../lib/job
 load ../lib/server
 
@@ -56,8 +55,7 @@ prints() {
   frontend=$!
   wait_until lines_in pids 3
   job_parts
-  kill -STOP "$monitor"
-  wait_until in_state "$monitor" T
+  freeze "$monitor"
   kill -9 "$frontend"
   wait_until all_gone pids
   wait_until eval '[[ $(redis srv exists x) == 0 ]]'

@@ -1,7 +1,5 @@
 # Guards and commands are killed and stopped: the command never outlives its lock.
 
-load ../lib/common
-load ../lib/job
 load ../lib/processes
 
 # killed PART: one process of a job with a tree that is hard to end, N times. kill9.py says what must hold.

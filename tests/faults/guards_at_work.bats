@@ -1,7 +1,5 @@
 # The guards do their work under difficult conditions: a stuck reader, a stopped frontend, an odd process.
 
-load ../lib/common
-load ../lib/job
 load ../lib/processes
 
 # A command whose child, in its own session, only dies of SIGKILL.
@@ -174,8 +172,7 @@ listening() { [[ $(listeners_on srv 'rlock:control:{job}') == 1 ]]; }
   wait_until test -s log
   run -0 rlock run count -- sh -c 'echo begin b >>log; echo end b >>log'
   job_status 0
-  kill "$watcher"
-  wait_until gone "$watcher"
+  kill_off "$watcher"
   [[ $(tr '\n' ' ' <log) == 'begin a end a begin b end b ' ]]
   local renewals
   renewals=$(grep -c 'EVALSHA.*"rlock renew"' monitor)
@@ -222,8 +219,7 @@ listening() { [[ $(listeners_on srv 'rlock:control:{job}') == 1 ]]; }
   job_start --lease 60s job -- sleep 1000
   job_parts
   wait_until pgrep -P "$frontend" -x rlock-witness
-  kill -STOP "$monitor"
-  wait_until in_state "$monitor" T
+  freeze "$monitor"
   python3 -c 'import os, sys
 for _ in range(3000): os.kill(int(sys.argv[1]), 45)' "$frontend"
   asleep() {

@@ -1,7 +1,6 @@
 # The master hangs until the Sentinels have made another server the master, and continues: for about ten seconds it
 # still believes that it is the master, and so do all its clients. epoch.py does the same under many jobs.
 
-load ../lib/common
 load ../lib/job
 
 setup() {
@@ -109,9 +108,7 @@ hang_after() {
   wait_until connected_for_long
   redis_stop s1
   redis_stop s2
-  touch go
-  job_status 3
-  [[ $stderr == *'no more than half of the Sentinels'* ]]
+  job_finish go 3 'no more than half of the Sentinels'
   [[ $(redis m exists job) == 0 ]]
 }
 
@@ -126,9 +123,7 @@ hang_after() {
   }
   hang_after start
   run -0 rlock run -n job -- true
-  touch go
-  job_status 74
-  [[ $stderr == *'the lock was lost while the command ran'* ]]
+  job_finish go 74 'the lock was lost while the command ran'
   exits "$other" 74
   grep -q 'it is no longer held' other.err
 }
@@ -174,8 +169,6 @@ hang_after() {
   # It starts with the old configuration, and is cut off from the others.
   sentinel_start s3
   [[ $(master_now s3) == m ]]
-  touch go
-  job_status 3
-  [[ $stderr == *'no more than half of the Sentinels answer, and they name another master'* ]]
+  job_finish go 3 'no more than half of the Sentinels answer, and they name another master'
   [[ $(redis "$new" exists job) == 0 ]]
 }

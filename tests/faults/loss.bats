@@ -1,7 +1,5 @@
 # The lock is lost, or may be lost, while the command runs: the tree is stopped, and rlock exits with 74 and a message.
 
-load ../lib/common
-load ../lib/job
 load ../lib/processes
 
 # Each test has a server of its own, which it may kill.
@@ -70,8 +68,7 @@ told_at_once() {
   wait_until said 'cannot renew the lock'
   redis srv acl setuser worker +pexpire
   wait_until said 'renewed again'
-  touch go
-  job_status 3
+  job_finish go 3
   start_tree --lease 6s
   redis srv acl setuser worker -pexpire
   stopped_with_74
@@ -107,8 +104,7 @@ told_at_once() {
   wait_until said 'cannot renew'
   redis_start srv --appendonly yes
   wait_until said 'renewed again'
-  touch go
-  job_status 3
+  job_finish go 3
   assert_clean srv
 }
 
@@ -236,6 +232,5 @@ job_that_stops_the_server() {
 
 @test "a server that is unreachable at the release does not change the job's status" {
   job_start --server-timeout 1s job -- bash -c "kill -9 $srv_pid; exit 5"
-  job_status 5
-  assert_says 'could not be released'
+  job_status 5 'could not be released'
 }

@@ -1,6 +1,5 @@
 # A reply is lost after the server has executed the request: nothing may count twice.
 
-load ../lib/common
 load ../lib/server
 
 setup_file() {

@@ -2,9 +2,8 @@
 #
 # Longer, and with more: SECONDS_UNDER_FIRE=600 WORKERS=30 BATS_TEST_TIMEOUT=900 bats tests/faults/once.bats
 
-load ../lib/common
-load ../lib/chaos
 load ../lib/server
+load ../lib/chaos
 
 @test "jobs killed, stopped and cut off, replies lost, the server restarted: no success is repeated, no failure is remembered" {
   chaos once "${SECONDS_UNDER_FIRE:-10}" "${WORKERS:-12}"

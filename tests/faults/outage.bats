@@ -1,7 +1,6 @@
 # The server is unreachable for a while: if the outage is shorter than the deadline, the job does not notice; if it is
 # longer, the job is stopped at the times that the man page gives.
 
-load ../lib/common
 load ../lib/job
 
 setup() {
@@ -45,8 +44,7 @@ teardown() {
     esac
     [[ $(redis srv exists job) == 1 ]]
   done
-  touch go
-  job_status 7
+  job_finish go 7
   [[ ! -e signals ]]
   assert_clean srv
 }

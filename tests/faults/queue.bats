@@ -42,11 +42,9 @@ witness() {
   wait_until grep -q '^begin 1 ' log
   local left
   left=$(pgrep -o -P "$job")
-  kill -9 "$job"
-  wait_until gone "$job"
+  kill_off -9 "$job"
   run -0 bash "$TESTS_DIR/lib/witness.sh" 2 0 alone a
-  kill "$left"
-  wait_until gone "$left"
+  kill_off "$left"
   run -0 bash "$TESTS_DIR/lib/witness.sh" 3 0 alone a
   [[ $(grep overlap log | cut -d' ' -f2 | xargs) == 2 ]]
 }

@@ -2,9 +2,8 @@
 #
 # Longer, and with more: SECONDS_UNDER_FIRE=120 WORKERS=40 BATS_TEST_TIMEOUT=300 bats tests/faults/readers.bats
 
-load ../lib/common
-load ../lib/chaos
 load ../lib/server
+load ../lib/chaos
 
 # reader NAME OPTION...: one that runs until it is stopped; its messages go to NAME.err.
 reader() {
@@ -36,8 +35,7 @@ tries_for() { sed -n 's/.*trying again for \(.*\)s, then the command.*/\1/p' "$1
   renewed_by_java short 15000 # by a lockWatchdogTimeout that is shorter than the lease
   for name in long old short; do WAIT_SECONDS=30 wait_until grep -q 'renewed for' "$name.err"; done
   renewed_by_java long 30000
-  kill "$proxy"
-  wait_until gone "$proxy"
+  kill_off "$proxy"
   for name in long old; do WAIT_SECONDS=30 wait_until grep -q 'trying again for' "$name.err"; done
   # The third one gives up first, because it was told that its time may be short.
   end_mine_wholly "${readers[@]}"

@@ -1,7 +1,6 @@
 # A waiter whose turn is next has its guards and its command ready. Regardless of what happens to them, the lock is
 # taken once, the command runs once, and nothing is left behind.
 
-load ../lib/common
 load ../lib/job
 load ../lib/server
 
@@ -125,8 +124,7 @@ sockets_of() { find "/proc/$1/fd" -lname 'socket:*' 2>/dev/null | wc -l; }
 
 @test "a waiter that was stopped stays stopped when its guards are killed" {
   wait_first x -- sh -c 'exit 7'
-  kill -STOP "$frontend"
-  wait_until in_state "$frontend" T
+  freeze "$frontend"
   kill -KILL "$command"
   wait_until eval '[[ -z $(child_of "$monitor") ]] || gone "$monitor"'
   wait_until in_state "$monitor" Z
@@ -148,8 +146,7 @@ sockets_of() { find "/proc/$1/fd" -lname 'socket:*' 2>/dev/null | wc -l; }
 
 @test "a command that was stopped before its start is continued; a Ctrl-Z while waiting stops the waiter, not the command later" {
   wait_first x -- sh -c 'exit 7'
-  kill -STOP "$command"
-  wait_until in_state "$command" T
+  freeze "$command"
   let_go
   job_status 7
   owner=$(rlock acquire x --lease 10m)

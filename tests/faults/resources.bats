@@ -1,6 +1,5 @@
 # A job lacks resources, or runs in an odd place: it never runs without the lock, and never leaks.
 
-load ../lib/common
 load ../lib/job
 load ../lib/quorum
 load ../lib/server
@@ -68,8 +67,7 @@ few_enough() {
   local limit job
   few_enough
   echo "# $limit descriptors" >&3
-  run -71 --separate-stderr prlimit --nofile=$((limit - 1)) "$RLOCK" run -n x -- true
-  assert_says 'file descriptors: Too many open files; raise the limit with ulimit -n'
+  tells 71 'file descriptors: Too many open files; raise the limit with ulimit -n' prlimit --nofile=$((limit - 1)) "$RLOCK" run -n x -- true
   set -- --lease 3s -k 100ms --on-acquire 'true <hook' --on-release 'true <hook'
   touch hook
   prlimit --nofile="$limit" "$RLOCK" run "$@" x -- bash -c "exec 3>&-; $(tree pids)" 2>err 3>&- &
@@ -157,8 +155,7 @@ hide_proc() { unshare -m sh -c 'mount -t tmpfs none /proc && exec "$@"' sh "$@";
   exits "$job" 6
   free
   # A lost lock still stops the command.
-  run -74 --separate-stderr hide_proc timeout 60 "$RLOCK" run --lease 6s x -- sh -c 'redis-cli -s "$srv_sock" del x; exec sleep 100'
-  assert_says 'the lock is lost'
+  tells 74 'the lock is lost' hide_proc timeout 60 "$RLOCK" run --lease 6s x -- sh -c 'redis-cli -s "$srv_sock" del x; exec sleep 100'
 }
 
 # Like a kernel or container engine that is older than a system call.
@@ -167,8 +164,7 @@ hide_proc() { unshare -m sh -c 'mount -t tmpfs none /proc && exec "$@"' sh "$@";
   local call error
   for error in ENOSYS EPERM; do
     # Where descriptors are closed: in the first process of a namespace, with a password command, and in a daemon.
-    run -78 --separate-stderr timeout 20 ./deny_call close_range "$error" "$RLOCK" run --isolate --on-acquire false x -- touch ran
-    assert_says 'on-acquire hook exited with 1'
+    tells 78 'on-acquire hook exited with 1' timeout 20 ./deny_call close_range "$error" "$RLOCK" run --isolate --on-acquire false x -- touch ran
     [[ ! -e ran ]]
     free
     run -77 --separate-stderr timeout 20 ./deny_call close_range "$error" "$RLOCK" --password-command 'echo secret' status --names

@@ -1,6 +1,5 @@
 # The cost of an uncontended lock.
 
-load ../lib/common
 load ../lib/server
 
 @test "an uncontended run takes one connection and two exchanges: acquire with what comes along, and release" {

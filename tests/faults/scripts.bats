@@ -1,6 +1,5 @@
 # Scripts are sent by name. The server may forget them, and a user may lack the right to name them.
 
-load ../lib/common
 load ../lib/server
 
 setup() {

@@ -1,6 +1,5 @@
 # Signals, descriptors and pipes: the command gets them as it would without rlock.
 
-load ../lib/common
 load ../lib/job
 load ../lib/server
 

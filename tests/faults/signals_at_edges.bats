@@ -1,6 +1,5 @@
 # Signals that come when no process seems to read them.
 
-load ../lib/common
 load ../lib/job
 load ../lib/server
 

@@ -1,7 +1,5 @@
 # Killing costs what the tree costs, regardless of other processes on the host; a tree that keeps forking is ended, too.
 
-load ../lib/common
-load ../lib/job
 load ../lib/processes
 
 setup_file() {
@@ -156,6 +154,5 @@ daemons() {
   frontend=$!
   wait_until said 'a process that /proc does not show'
   [[ $(grep -c 'cannot be killed' job.err) == 1 ]]
-  touch go
-  job_status 6
+  job_finish go 6
 }

@@ -1,6 +1,5 @@
 # Waiters and new holders are killed at random moments: nothing of them stays for longer than a lease.
 
-load ../lib/common
 load ../lib/server
 
 # kill_some COUNT LONGEST_MS: starts COUNT times `rlock run x -- touch started-N`, eight at a time, and kills each with

@@ -1,7 +1,6 @@
 # Many rlock and Redisson clients on one lock: no section is lost, and nobody starves. README.md explains the variables
 # SECTIONS and FAIR_SECONDS.
 
-load ../lib/common
 load interop
 
 setup_file() {

@@ -1,6 +1,5 @@
 # rlock and Redisson's RFairLock, which has its own queue: turns for both sides.
 
-load ../lib/common
 load interop
 
 KIND=fair

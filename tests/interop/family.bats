@@ -1,7 +1,6 @@
 # The rest of Redisson's family: locks that are not notified of a release, several names at a time, and objects that are
 # no locks.
 
-load ../lib/common
 load interop
 
 # Redisson has been refused the lock once more.

@@ -1,4 +1,4 @@
-# The tests with Redisson share this. Source it after common. A file has one server and one Redisson; what it needs
+# The tests with Redisson share this. A file has one server and one Redisson; what it needs
 # otherwise, it defines itself behind the `load`: setup, teardown, $KIND (of its locks), or $WATCHDOG_MS (how long
 # Redisson's locks last without a renewal).
 #
@@ -45,6 +45,8 @@
 #   reply FIELD                    a field of the last reply; a quote or a control character in it stays escaped
 #   value THREAD COMMAND ...       the same as redisson, and prints what Redisson has returned
 #   redisson_wakes THREAD          waits for a successful reply, which what has just happened has caused
+
+declare -F wait_until >/dev/null || source "${BASH_SOURCE[0]%/*}/../lib/common.bash"
 
 # A waiting rlock looks by itself every 5 s, Redisson when the lease is over: a client that starts sooner was woken.
 WOKEN_MS=3500

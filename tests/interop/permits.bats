@@ -1,6 +1,5 @@
 # Slots of rlock and permits of Redisson's RPermitExpirableSemaphore, counted together.
 
-load ../lib/common
 load interop
 
 KIND=permits

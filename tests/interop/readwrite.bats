@@ -1,6 +1,5 @@
 # Readers and writers of rlock and of Redisson's RReadWriteLock on one lock.
 
-load ../lib/common
 load interop
 
 # How long Redisson's locks last here without a renewal, so that tests see more than one.

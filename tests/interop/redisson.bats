@@ -1,7 +1,6 @@
 # rlock and Redisson on one lock: a real Redisson client against the real program.
 # shellcheck disable=SC2016 # Text in single quotes is for the sh of the command.
 
-load ../lib/common
 load interop
 
 setup() {

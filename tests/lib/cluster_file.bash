@@ -1,6 +1,7 @@
-# For files whose tests share a cluster of three servers: `load ../lib/cluster_file` behind ../lib/job, with TEST_OVER
-# unset before. $CLUSTER_WITH: more options of its servers.
+# For files whose tests share a cluster of three servers, and for their jobs (job.bash). TEST_OVER has to be unset before.
+# $CLUSTER_WITH: more options of the servers.
 
+source "${BASH_SOURCE[0]%/*}/job.bash"
 source "$TESTS_DIR/lib/cluster.bash"
 
 setup_file() {

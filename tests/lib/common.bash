@@ -1,4 +1,4 @@
-# Every test file loads this: `load ../lib/common`.
+# Every test file loads this, or server.bash, job.bash or jobs.bash, which load it.
 #
 # $RLOCK is the program under test (build/rlock unless set): an installed one works too.
 
@@ -120,6 +120,10 @@ gone() {
   read_state "$1"
   [[ -z $state || $state == Z ]]
 }
+
+# freeze PID: stops it, and waits for that. kill_off [-SIGNAL] PID: ends it, and waits for that.
+freeze() { kill -STOP "$1" && wait_until in_state "$1" T; }
+kill_off() { kill "$@" && wait_until gone "${!#}"; }
 
 # end_mine [-SIGNAL] PID...: signals those that are still children of this shell. The others have ended, and within a
 # minute their pids may belong to another test's processes: there are 32,768 of them, and the tests start 600 processes a

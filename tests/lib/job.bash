@@ -1,10 +1,12 @@
-# Jobs under a lock, and the processes they consist of. Source it after common.
+# Jobs under a lock, and the processes they consist of.
 #
 #   job_start [OPTION ...] NAME -- COMMAND ...   rlock run in the background; sets $frontend
 #   job_parts                                    sets $monitor and $command
 #   job_until FILE [OPTION ...] NAME             the same with a command that creates the file begun, waits for FILE, and
 #                                                exits with 3; returns when it runs
-#   job_status [STATUS]                          waits for its end; sets $status like a shell; fails if it is another one
+#   job_status [STATUS [TEXT]]                   waits for its end; sets $status like a shell; fails if it is another one, or
+#                                                it has not said TEXT
+#   job_finish FILE STATUS [TEXT]                the same when it has the FILE that it waits for
 #   hands_over NAME SERVER                       a job that waits for the lock there has it after the release
 #   kill_guards                                  SIGKILL for both guards, at the same instant as far as they can see
 #   line_up NAME SERVER NUMBER                   NUMBER jobs wait for the lock there, one behind the other; sets $waiters.
@@ -17,6 +19,8 @@
 #   tree FILE                                    a command: a tree of processes that is hard to end
 #   heartbeat FILE                               a command: writes the time every 20 ms, forever
 #   naps PID ...                                 how often the threads of these processes have gone to sleep so far
+
+declare -F wait_until >/dev/null || source "${BASH_SOURCE[0]%/*}/common.bash"
 
 job_start() {
   "$RLOCK" run "$@" >"$BATS_TEST_TMPDIR/job.out" 2>"$BATS_TEST_TMPDIR/job.err" 3>&- &
@@ -43,7 +47,9 @@ job_status() {
   stderr=$(cat "$BATS_TEST_TMPDIR/job.err")
   output=$(cat "$BATS_TEST_TMPDIR/job.out")
   [[ $# == 0 || $status == "$1" ]] || { show && return 1; }
+  [[ $# -lt 2 ]] || assert_says "$2"
 }
+job_finish() { touch "$1" && job_status "${@:2}"; }
 
 hands_over() {
   local owner
@@ -58,12 +64,9 @@ hands_over() {
 # The frontend is stopped first, so it cannot act on the monitor's death. (The other way round, the kernel would
 # continue the monitor, because its group is orphaned when the frontend dies.)
 kill_guards() {
-  kill -STOP "$frontend"
-  wait_until in_state "$frontend" T
-  kill -KILL "$monitor"
-  wait_until gone "$monitor"
-  kill -KILL "$frontend"
-  wait_until gone "$frontend"
+  freeze "$frontend"
+  kill_off -KILL "$monitor"
+  kill_off -KILL "$frontend"
 }
 
 line_up() {

@@ -1,10 +1,10 @@
 # For files whose tests run many jobs at the same time on one server, srv: $jobs has their pids, and they end when the
-# file end exists in the test's folder, or with the test. Source it after common.
+# file end exists in the test's folder, or with the test.
 #
 #   job_on_x ID TEXT OPTION ...   a job on x that executes TEXT, and runs until the file end or end-ID exists; sets $job_ID
 #   ends ID STATUS                it has ended with this status
 
-source "$TESTS_DIR/lib/server.bash"
+source "${BASH_SOURCE[0]%/*}/server.bash"
 
 setup() {
   use_server srv

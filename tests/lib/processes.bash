@@ -1,10 +1,11 @@
-# For files about the processes of jobs: load it instead of server.bash, behind job.bash. $pids is a file for the pids of
+# For files about the processes of jobs: load it instead of server.bash and job.bash. $pids is a file for the pids of
 # a tree, of which none may be left.
 #
 #   start_tree [OPTION ...]   a job whose tree of three processes is hard to end; sets $monitor and $command
 #   begin                     what setup does: for a file whose tests have servers of their own
 #   lose                      the lock of the job is lost
 
+source "${BASH_SOURCE[0]%/*}/job.bash"
 source "$TESTS_DIR/lib/server.bash"
 
 setup() { begin; }

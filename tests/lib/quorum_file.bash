@@ -1,7 +1,8 @@
-# For files whose tests share three independent servers, s1 to s3: `load ../lib/quorum_file` behind ../lib/job. They are
+# For files whose tests share three independent servers, s1 to s3, and for their jobs (job.bash). The servers are
 # empty for each test, and those that a test has stopped or started are replaced. A test that changes their configuration
 # ends with quorum_stop. $jobs are to end by themselves when the file end exists.
 
+source "${BASH_SOURCE[0]%/*}/job.bash"
 source "$TESTS_DIR/lib/quorum.bash"
 
 setup_file() {

@@ -217,8 +217,7 @@ redis_stop() {
   # If it has been killed before, its pid may be another process's by now.
   [[ -n ${!pid:-} && /proc/${!pid}/cwd -ef ${!dir} ]] || return 0
   kill -CONT "${!pid}"
-  kill -TERM "${!pid}"
-  wait_until gone "${!pid}"
+  kill_off -TERM "${!pid}"
 }
 
 clock_step() { echo "$1" >"$BATS_TEST_TMPDIR/clock"; }

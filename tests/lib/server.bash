@@ -1,5 +1,6 @@
-# For files whose tests share one server: `load ../lib/server` beside ../lib/common. What a file needs otherwise, it
-# defines itself behind that line.
+# For files whose tests share one server. What a file needs otherwise, it defines itself behind `load ../lib/server`.
+
+declare -F wait_until >/dev/null || source "${BASH_SOURCE[0]%/*}/common.bash"
 
 setup_file() { redis_start srv; }
 setup() { use_server srv; }

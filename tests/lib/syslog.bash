@@ -25,8 +25,7 @@ with_syslog() {
 }
 syslog_says() { [[ -e syslog ]] && grep -qE -- "$1" syslog; }
 hang_syslog() {
-  kill -STOP "$syslog"
-  wait_until in_state "$syslog" T
+  freeze "$syslog"
   python3 "$TESTS_DIR/lib/syslog_server.py" dev/log fill
 }
 end_syslog() { [[ -z ${syslog:-} ]] || kill -KILL "$syslog"; }
