@@ -183,6 +183,7 @@ void SimulatedJob::release() {
   shared_->tree_empty = true;
   watch_->stop();
   if (Peers* peers = network_.server(0).peers) releases_at_ = peers->certain();
+  releases_since_ = world->now();
   static auto signals = *run::SignalBlock::begin();  // at which a release never looks
   const run::JobContext context{job_, *servers_, signals, *shared_};
   if (give_back(context, {life_->verdict(), life_->begun(), loss_})) {
@@ -199,7 +200,8 @@ void SimulatedJob::note(const run::LockEvent& event) {
   if (event.remembered.value_or(false)) checker_.succeeded(plan_.once);
   const lock::Hold& hold = job_.holds[event.hold];
   if (Peers* peers = network_.server(0).peers) {
-    const bool is_certain = releases_at_ && releases_at_ == peers->certain() && !process_.unsure;
+    const bool is_certain = releases_at_ && releases_at_ == peers->certain() && !process_.unsure &&
+                            network_.repeated_at() < releases_since_;
     if (is_certain && releases_at_->keeps(hold.name().text(), hold.owner.text()))
       checker_.released_elsewhere(plan_.number);
     return;

@@ -93,6 +93,7 @@ class SimulatedJob {
   run::Job job_;
   lock::Servers* servers_ = nullptr;
   Server* releases_at_ = nullptr;  // the only server where it may release its lock
+  Time releases_since_ = 0;
   std::optional<run::Life> life_;
   std::unique_ptr<run::LockWatch> watch_;
   std::optional<run::Loss> loss_;

@@ -90,8 +90,10 @@ void Network::arrive(int number, const std::string& bytes) {
   }
   place.server->receive(number, bytes);
   if (!faults_.happens(Kind::request_twice, number)) return;
-  world->in(world->random.spread(kMillisecond, 40 * kSecond), [&place, bytes] {
-    if (!place.down) place.server->receive_from_nobody(bytes);
+  world->in(world->random.spread(kMillisecond, 40 * kSecond), [this, &place, bytes] {
+    if (place.down) return;
+    repeated_at_ = world->now();
+    place.server->receive_from_nobody(bytes);
   });
 }
 

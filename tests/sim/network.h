@@ -33,6 +33,9 @@ class Network final : public Wires {
   void part(const Process& process, std::size_t server, bool to, bool from, Time until);
   bool is_up(std::size_t server) const { return !servers_[server].down; }
   Time hangs_until(std::size_t server) const { return servers_[server].hangs_until; }
+  // When a request that had been executed before was last executed again. An acquire then takes a lock that was given
+  // back.
+  Time repeated_at() const { return repeated_at_; }
   bool serves(std::size_t server) const { return is_up(server) && hangs_until(server) <= world->now(); }
 
   int connect(Process& from, int port, int fd) override;
@@ -72,6 +75,7 @@ class Network final : public Wires {
   std::map<std::pair<int, std::size_t>, Parted> parted_;  // by the numbers of process and server
   std::map<int, Link> links_;
   int links_made_ = 0;
+  Time repeated_at_ = -1;
 };
 
 }  // namespace rlock::sim
