@@ -151,6 +151,10 @@ class Checker {
   void untold(int job) {
     if (world_.keeps_data) report_("job " + std::to_string(job) + " has not learnt that its lock was taken");
   }
+  // The operator was told that it was taken, but it still has it.
+  void not_taken(int job) {
+    if (world_.keeps_data) report_("the lock of job " + std::to_string(job) + " was taken away, but it still has it");
+  }
 
   // What is to run once has succeeded, and that is remembered.
   void succeeded(const std::string& once) { succeeded_.insert(once); }

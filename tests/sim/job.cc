@@ -95,8 +95,14 @@ void SimulatedJob::take_lock(bool by_force) {
   const auto status = servers->inspect(*lock::LockName::parse(name), soon, {.majority = true});
   if (!status || status->holders.empty() || status->holders.front().who.pid != plan_.number) return;
   checker_.taken(plan_.number);
-  const auto taken = servers->force_unlock(status->lock, status->holders.front(), "an operator", soon, nullptr);
+  const lock::HolderView& shown = status->holders.front();
+  const auto taken = servers->force_unlock(status->lock, shown, "an operator", soon, nullptr);
   if (!taken || taken->outcome != lock::ReleaseOutcome::released) return;
+  const auto now = servers->inspect(status->name(), Until{}.at_most(2 * kExchange), {.majority = true});
+  if (now && now->state == lock::Status::State::held &&
+      std::ranges::count(now->holders, shown.owner, &lock::HolderView::owner) > 0) {
+    checker_.not_taken(plan_.number);
+  }
   world->in(lease(), [this] {
     if (running_ && !stopped_ && !process_.dead) checker_.untold(plan_.number);
   });

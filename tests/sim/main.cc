@@ -37,12 +37,12 @@
 //
 // What must be true (checker.h, which shares nothing with rlock): no two commands run under one lock at one time;
 // tokens grow; no key lacks a TTL but tokens and rlock:epoch; no wait takes longer than its limit; a job whose lock is
-// taken away learns of it before its deadline; if servers keep their data, what has succeeded once does not run again,
-// and a release finds its lock; behind Sentinels, it goes to the master that they name; nobody asks all the time while
-// nothing changes; each job comes to its end, and no lock stays held. From 150 s after the last fault on, and in worlds
-// without faults, one in ten, no lock is lost, a free lock has its next owner within three seconds, even if its slot
-// moves, the queue keeps its order, all servers of a quorum have a lock two seconds after its command has begun, and
-// the history of one server, or of a quorum, has each hold once.
+// taken away has it no longer, and learns of it before its deadline; if servers keep their data, what has succeeded
+// once does not run again, and a release finds its lock; behind Sentinels, it goes to the master that they name; nobody
+// asks all the time while nothing changes; each job comes to its end, and no lock stays held. From 150 s after the last
+// fault on, and in worlds without faults, one in ten, no lock is lost, a free lock has its next owner within three
+// seconds, even if its slot moves, the queue keeps its order, all servers of a quorum have a lock two seconds after its
+// command has begun, and the history of one server, or of a quorum, has each hold once.
 // tests/model/mutants/sim.txt has faults that this finds.
 //
 // Worlds are within rlock's promises (docs/servers.md). Behind Sentinels, masters have min-replicas-to-write, or nobody
