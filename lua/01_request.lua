@@ -17,8 +17,7 @@
 -- - Publishing never fails a release: pcall, not call. Only the server's clock counts, TIME, never a client's.
 -- - One call does a limited amount of work, because a script blocks all other clients. Dead waiters and readers are removed by
 --   the hundred; a reply asks for another call.
--- - What other programs may have written is untrusted: its length, depth and type are checked. A key that does not look like a
---   lock is left alone (04_kinds.lua).
+-- - Other programs' data is checked: length, depth, type. A key that does not look like a lock is left alone (04_kinds.lua).
 --
 -- ARGV[1] is "rlock VERB", for readers of MONITOR or SLOWLOG: acquire, renew, release, inspect, force-unlock, or for a quorum
 -- raise. ARGV[2] is the request, a MessagePack map, and so is the reply. A time that goes on to the server is a decimal text,
@@ -30,6 +29,7 @@
 --                      servers, and cannot count listeners on other servers; SPUBLISH, since Redis 7, stays on this one
 --   guard       map    what the client asks of the epoch guard (02_epoch.lua): data, lag, age, life
 --   login       true   the caller has logged in, so it may be a user who lacks rights
+--   vote        true   a quorum asks: an owner from whom the lock was taken away here does not get it again
 --
 -- The heads of the verbs list the rest. In all replies:
 --
@@ -47,7 +47,7 @@
 --   history hold holder holders holds id joined keep kept key lag lasted lasts layout lease left life listening login mode
 --   more most names newest note now number numbers once only_if_held outcome owner pid place priority remember remembered
 --   renewal replace resize said server sharded since slots sole span start strangers success sums taken token total ttl
---   unrecorded untidy unwritten version wait waiters waiting want what who
+--   unrecorded untidy unwritten version vote wait waiters waiting want what who
 
 -- The keys and channels beside the lock N: <word>{N}, or <word>N if N contains a brace. C++ has this list, too: the word; the
 -- type, 'channel', or '-' for what only Redisson uses; and what it is.
@@ -143,8 +143,7 @@ local function read_clock()
   now, seconds, micros = math.floor(now_us / 1000), time[1], string.format('%06d', time[2])
 end
 
--- Without the right to set a TTL, a key that was just written is removed, by SET, which a grant needs anyway, because every
--- other right may be missing as well.
+-- Without the right to set a TTL, a key that was just written is removed, by SET, the one right that is certain to be there.
 local function limit(key, ttl)
   local limited = redis.pcall('pexpire', key, ttl)
   if type(limited) == 'table' then
@@ -167,7 +166,8 @@ end
 
 -- Most locks are free and have no waiters, so there is nothing that a grant would have to look at.
 local free = plain and verb == 'acquire' and not (request.wait or request.sole or request.once or request.history) and
-  redis.pcall('exists', lock, holder, queue, waiters, fair_queue, holds .. 'due') == 0
+  redis.pcall('exists', lock, holder, queue, waiters, fair_queue, holds .. 'due',
+    request.vote and holds .. owner .. ':taken' or lock) == 0
 local function grant_free(token)
   redis.call('set', token_key, token)
   if request.login then redis.call('hdel', holds .. request.hold .. ':entry', '') end

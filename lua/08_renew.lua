@@ -9,8 +9,7 @@
 -- Reply renewed        left: the milliseconds that were left before, which show steps of the server's clock. untidy: 1: a dead
 --                      waiter is in the queue; any release removes it. unrecorded: why the record of the epoch guard does not
 --                      have the lease
---       free           nobody holds the lock: the lease has ended, or the lock was deleted. by: who has taken it away; absent if
---                      unknown
+--       free           nobody holds the lock: its lease has ended, or it was deleted. by: who has taken it away, if known
 --       other-owner    another owner holds it, or it is no longer a lock, which inspect can tell; by: as in free
 --       lease-unknown  the lease is 0, and the lock was not granted by rlock
 --

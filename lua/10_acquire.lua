@@ -80,7 +80,7 @@ if verb == 'acquire' then
 
   local function known_token(found) return text(token_in(found, 1) or token_in(peek('get', token_key), 1) or 0) end
 
-  local instead = each(asked)
+  local instead = each(asked) or request.vote and taken_by(owner) and {outcome = 'held', ttl = 0}
   if instead then return reply(instead) end
 
   -- A waiter whose turn has come, or a request that is sent again. Nobody else knows this id, so the lock is its own, no

@@ -50,8 +50,7 @@ end
 --       count       number   of the owner's holds, as shown
 --       by          text   who takes it, for its owner
 --       note        map    as for release
--- Reply released       the owner no longer holds it, and the waiters were told or have it; as in release, which does the rest if
---                      there is more to do
+-- Reply released       the owner no longer holds it, and the waiters were told or have it; as in release, which does the rest
 --       free           nobody holds it (any longer)
 --       other-owner    another owner holds it (by now); nothing was changed
 --       changed        a command has begun under this hold since it was shown; nothing was changed
@@ -61,8 +60,12 @@ end
 if verb == 'force-unlock' then
   local other = layout.other_kind({})
   if other then return reply(other) end
+  -- The owner notices at its next renewal or release, and ends with its lease, or a minute after. Of a quorum also if this
+  -- server lacks the hold, because the holder may be about to put it back.
+  local function mark(left) redis.pcall('set', taken_key(owner), request.by, 'px', text(math.max(left, 0) + 60000)) end
   local count = layout.count_of(owner)
   if not count and not (layout.has_rest and layout.has_rest(owner)) then
+    if request.vote then mark(0) end
     return reply({outcome = redis.call('exists', lock) == 0 and 'free' or 'other-owner'})
   end
 
@@ -81,10 +84,7 @@ if verb == 'force-unlock' then
   repeat  -- a foreign writer may be a reader, too
     payload = layout.drop(owner) or payload
   until not layout.count_of(owner)
-  if described or request.note then
-    -- The owner notices at its next renewal or release, and ends with its lease, or a minute after.
-    redis.pcall('set', taken_key(owner), request.by, 'px', text(math.max(left, 0) + 60000))
-  end
+  if described or request.note or request.vote then mark(left) end
   local answer = {outcome = 'released', left = 0}
   each(released, answer, 'released', nil, true)
   answer.fault = hand_off(payload)

@@ -26,8 +26,8 @@ struct Member {
   Result<void> give_back_strays(const Until& until);
 
   redis::Client& client;
-  ByScripts verbs{client, Guard::life};  // a quorum always has the guard
-  std::string address;                   // for messages
+  ByScripts verbs{client, Guard::life, true};  // a quorum always has the guard
+  std::string address;                         // for messages
   Voter voter;
   std::vector<StrayGrant> strays;
   std::optional<TimePoint> late_at;     // when it last failed to answer in time

@@ -226,7 +226,7 @@ Error too_few(std::size_t voters, const std::vector<const Error*>& errors) {
   bool maybe_executed = false, refused = false;
   for (const Error* error : errors) {
     codes.push_back(error->code);
-    refused = refused || error->code == Error::Code::denied;
+    refused = refused || error->code == Error::Code::denied || error->message.contains(": the server answered: ");
     why += "; " + error->message;
     maybe_executed = maybe_executed || error->maybe_executed;
   }

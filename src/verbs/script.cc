@@ -122,14 +122,15 @@ Words Call::as_a_whole() const { return words("EVAL", lua::kScript); }
 
 std::string shortened(const std::string& text) { return text.substr(0, kLongestField); }
 
-Call acquire_call(redis::Client& client, const AcquireRequest& request, const GuardRequest& guard, const Until& until) {
+Call acquire_call(redis::Client& client, const AcquireRequest& request, const GuardRequest& guard, bool votes,
+                  const Until& until) {
   const Lock lock = request.lock();
   Call call(client, "rlock acquire", lock, request.owner.text(), until);
   if (request.heir) call.keys_of(lock, request.heir->text());
   if (request.queueing) call.key(request.name.waiters_key() + ":" + request.owner.text());
   call.guarded(guard, true);
   PackedMap& map = call.request;
-  map.flag(f::login, client.address().server.logs_in());
+  map.flag(f::login, client.address().server.logs_in()).flag(f::vote, votes);
   map.add(f::lease, text_of(request.lease)).add(f::hold, request.hold()).add(f::about, about(request));
   if (request.heir) map.add(f::heir, request.heir->text());
   add_want(map, request.mode);
@@ -173,9 +174,9 @@ Call release_call(redis::Client& client, const ReleaseRequest& request, const st
 }
 
 Call force_unlock_call(redis::Client& client, const Lock& lock, const HolderView& shown, const std::string& by,
-                       const HistoryNote* note, const Until& until) {
+                       const HistoryNote* note, bool votes, const Until& until) {
   Call call(client, "rlock force-unlock", lock, shown.owner, until);
-  call.request.add(f::begun, shown.begun).add(f::count, shown.holds).add(f::by, by);
+  call.request.add(f::begun, shown.begun).add(f::count, shown.holds).add(f::by, by).flag(f::vote, votes);
   if (note) add_note(call.request, *note);
   return call;
 }

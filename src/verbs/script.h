@@ -47,16 +47,17 @@ class Call {
 // The first 512 bytes, so that a long text does not burden the server.
 std::string shortened(const std::string& text);
 
-// The requests. `guard`: what newcomer_guard() returns. `until` limits asking the server whether messages are to be
-// published by slot.
-Call acquire_call(redis::Client& client, const AcquireRequest& request, const GuardRequest& guard, const Until& until);
+// The requests. `guard`: what newcomer_guard() returns. `votes`: the server is one of a quorum. `until` limits asking
+// the server whether messages are to be published by slot.
+Call acquire_call(redis::Client& client, const AcquireRequest& request, const GuardRequest& guard, bool votes,
+                  const Until& until);
 std::vector<Call> renew_calls(redis::Client& client, std::span<const Hold> holds, milliseconds lease, Guard guard,
                               const Until& until);
 // `id`: of the request. `remember`: how long it may be sent again; 0: it is sent only once.
 Call release_call(redis::Client& client, const ReleaseRequest& request, const std::string& id, milliseconds remember,
                   const Until& until);
 Call force_unlock_call(redis::Client& client, const Lock& lock, const HolderView& shown, const std::string& by,
-                       const HistoryNote* note, const Until& until);
+                       const HistoryNote* note, bool votes, const Until& until);
 Call raise_call(redis::Client& client, const Hold& hold, const Until& until);
 Call inspect_call(redis::Client& client, const Lock& lock, const Until& until);
 

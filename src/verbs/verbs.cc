@@ -139,7 +139,7 @@ Result<void> expect_no_eviction(const redis::Client& client) {
 Result<std::optional<Acquired>> ByScripts::ask(const AcquireRequest& request, TimePoint sent, Attempts attempts,
                                                Guard guard, const Until& until) {
   for (;;) {
-    const Call call = acquire_call(client_, request, newcomer_guard(client_, guard, until), until);
+    const Call call = acquire_call(client_, request, newcomer_guard(client_, guard, until), votes_, until);
     auto reply = send(client_, call, attempts, until);
     if (!reply && reply.error().code == Error::Code::wrong_kind)
       explain(client_, guard_, request.name, reply.error(), until);
@@ -216,7 +216,7 @@ Result<Released> ByScripts::release(const ReleaseRequest& request, const Until& 
 
 Result<Released> ByScripts::force_unlock(const Lock& lock, const HolderView& shown, const std::string& by,
                                          const Until& until, const HistoryNote* note) {
-  const Call call = force_unlock_call(client_, lock, shown, by, note, until);
+  const Call call = force_unlock_call(client_, lock, shown, by, note, votes_, until);
   Released released = RLOCK_TRY(release_by(client_, call, until));
   if (released.unfinished) go_on(client_, lock, until);
   return released;

@@ -81,7 +81,9 @@ class Verbs {
 
 class ByScripts final : public Verbs {
  public:
-  explicit ByScripts(redis::Client& client, Guard guard = Guard::off) : client_(client), guard_(guard) {}
+  // `votes`: the server is one of a quorum.
+  explicit ByScripts(redis::Client& client, Guard guard = Guard::off, bool votes = false)
+      : client_(client), guard_(guard), votes_(votes) {}
 
   using Verbs::acquire, Verbs::release;
   Result<Acquired> acquire(const AcquireRequest& request, TimePoint sent, const Until& until) override;
@@ -119,6 +121,7 @@ class ByScripts final : public Verbs {
 
   redis::Client& client_;
   Guard guard_;
+  bool votes_;
   bool warned_ = false;  // that the guard cannot record a lease
 };
 

@@ -361,6 +361,25 @@ put_back_by_renew() {
   is_on 0
 }
 
+# hdel SIGN SERVER ...: from now on they allow (+) or refuse (-) a command that force-unlock needs.
+hdel() { for server in "${@:2}"; do redis "$server" acl setuser default "$1hdel" >/dev/null; done; }
+
+@test "force-unlock: no renewal puts the lock back on a server that has taken it away, even if a majority has refused" {
+  owner=$(rlock acquire job --lease 60s)
+  hdel - s2 s3
+  tells 77 'only 1 of 3 servers allowed the request; ' rlock force-unlock --yes --now job
+  assert_says '; until a majority takes the lock away, it may still be held: try again'
+  hdel + s2 s3
+  rlock renew job --owner "$owner"
+  is_on 2
+  hdel - s3
+  tells 0 "a majority of the servers has taken the lock away, without $(redis_url s3): the server answered: " \
+    rlock force-unlock --yes --now job
+  assert_says '; there it ends with its lease'
+  hdel + s3
+  tells 76 'has taken it away' rlock renew job --owner "$owner"
+}
+
 # slow_s3 WORDS: the replies of s3 to commands with these words are delayed by 400 ms.
 slow_s3() {
   PROXY_DELAY="$1:0.4" python3 "$TESTS_DIR/lib/proxy.py" "$PWD/p" "$s3_sock" "$PWD/passed" 3>&- &

@@ -220,7 +220,7 @@ std::vector<std::string> Server::words_of(const Request& request, const Database
             .place = places_[request.place], .priority = role.priority, .aging = role.aging, .replace = role.replaces};
       }
       if (role.once) acquire.conditions.once = kOnce;
-      return as_strings(lock::acquire_call(client_, acquire, guard_for(request.who, database), {}));
+      return as_strings(lock::acquire_call(client_, acquire, guard_for(request.who, database), false, {}));
     }
     case Ask::renew: {
       const lock::Hold hold{lock_, owner, owner.first_hold(), "", lease, {}};
@@ -230,8 +230,8 @@ std::vector<std::string> Server::words_of(const Request& request, const Database
     case Ask::java_renew: return java_words(kJavaRenews, owner.text());
     case Ask::java_unlock: return java_words(kJavaUnlocks, owner.text());
     case Ask::force:
-      return as_strings(
-          lock::force_unlock_call(client_, lock_, {.owner = owner.text(), .mode = "", .holds = 1000}, "", nullptr, {}));
+      return as_strings(lock::force_unlock_call(client_, lock_, {.owner = owner.text(), .mode = "", .holds = 1000}, "",
+                                                nullptr, false, {}));
     default: {
       const lock::HistoryNote note{.success = lock::Success{kOnce, kRememberSuccess, {}}};
       const lock::ReleaseRequest release{.lock = lock_,
