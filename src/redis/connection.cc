@@ -251,7 +251,12 @@ Error Connection::refusal(std::string_view text) const {
 
 // A server that wants no connection says so once, unasked, and closes it: what looks like the answer to one command is
 // then meant for all. A server that expects TLS closes plain connections.
+//
+// Of a closed socket the kernel would go on sending what has not arrived, for minutes (socket(7), SO_LINGER). An
+// acquire could then take the lock again after a later sending of it was answered, and the lock given back.
 Error Connection::lost(Error error, const Until& until) const {
+  const linger nothing{.l_onoff = 1, .l_linger = 0};
+  setsockopt(fd(), SOL_SOCKET, SO_LINGER, &nothing, sizeof nothing);
   if (said_ && error.code == Error::Code::unavailable && !until.over()) return sent_before(*said_);
   if (may_want_tls_ && error.code != Error::Code::interrupted && !until.over()) {
     error.message += "; if the server uses TLS, write rediss://";

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: MIT
 #include "redis/client.h"
 
+#include <fcntl.h>
 #include <gtest/gtest.h>
+#include <netinet/in.h>
 #include <poll.h>
 #include <sys/socket.h>
 
@@ -83,6 +85,25 @@ TEST_F(ClientTest, KeepsTheConnectionWhenTheErrorIsAboutTheCallerAndDropsItIfThe
   EXPECT_FALSE(client.hand_over());
   EXPECT_FALSE(client.call({"TIME"}, soon()));
   EXPECT_FALSE(client.answered());
+}
+
+// Otherwise the kernel would send a command that has not arrived even minutes later, after it was sent again elsewhere.
+TEST_F(ClientTest, SendsNothingMoreOnAConnectionWithoutAnAnswer) {
+  const UniqueFd listener(socket(AF_INET, SOCK_STREAM, 0));
+  sockaddr_in address{.sin_family = AF_INET, .sin_addr = {htonl(INADDR_LOOPBACK)}};
+  socklen_t size = sizeof address;
+  auto* const any = reinterpret_cast<sockaddr*>(&address);
+  ASSERT_EQ(bind(listener.get(), any, size) | listen(listener.get(), 1) | getsockname(listener.get(), any, &size), 0);
+  UniqueFd ours(socket(AF_INET, SOCK_STREAM, 0));
+  ASSERT_EQ(::connect(ours.get(), any, size), 0);
+  ASSERT_EQ(fcntl(ours.get(), F_SETFL, O_NONBLOCK), 0);
+  server = UniqueFd(accept(listener.get(), nullptr, nullptr));
+  client.adopt(std::move(ours));
+  EXPECT_TRUE(client.call({"TIME"}, Until{}.at_most(10ms)).error().maybe_executed);
+  char command[64];
+  EXPECT_GT(recv(server.get(), command, sizeof command, 0), 0);
+  EXPECT_EQ(recv(server.get(), command, sizeof command, 0), -1);
+  EXPECT_EQ(errno, ECONNRESET);
 }
 
 }  // namespace
