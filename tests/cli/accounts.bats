@@ -1,21 +1,14 @@
 # The user that rlock runs as: from /etc/passwd, or from getent(1).
 
-# shellcheck disable=SC2154 # srv_dir: set by redis_start
+load ../lib/server
 
-load ../lib/common
-
-setup_file() {
-  redis_start srv --unixsocketperm 777
-  chmod 711 "$BATS_RUN_TMPDIR" "$BATS_RUN_TMPDIR/file" "$BATS_FILE_TMPDIR" "$srv_dir" 2>/dev/null || true # for as_nobody
-}
-teardown_file() { redis_stop srv; }
+setup_file() { open_server; }
 setup() {
   not_over tls 'the jobs have no variables, and so no authority'
   [[ $(id -u) == 0 ]] && unshare -m true 2>/dev/null || skip 'only root can give a job an /etc of its own'
   use_server srv
   printf '+::::::\nroot:x:0:0:root:/root:/bin/sh\n' >passwd
 }
-teardown() { assert_clean srv; }
 
 # A getent(1) of a host whose users are in LDAP, which replaces the real one for the programs that we start.
 getent_that() { printf '#!/bin/sh\n%s\n' "$1" >getent && chmod 755 getent; }

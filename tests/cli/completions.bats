@@ -1,7 +1,7 @@
 # shellcheck disable=SC2016,SC2030,SC2031,SC2154 # text for other shells; each test is a subshell; set by redis_start
 # Completions of bash, zsh and fish: each in its own shell, which gets a Tab on a terminal.
 
-load ../lib/common
+load ../lib/server
 load ../lib/docs
 
 SUBCOMMANDS='run acquire renew release status force-unlock history doctor config local completion help version'
@@ -28,7 +28,6 @@ teardown() {
   redis_thaw srv
   if [[ -d $BUILT ]]; then assert_clean srv; fi
 }
-teardown_file() { redis_stop srv; }
 
 # shells: the installed ones, or $ONLY.
 shells() {

@@ -1,12 +1,10 @@
 # Passwords that change while rlock runs: files and commands that are read for each connection, and the prompt.
 
 load ../lib/job
+load ../lib/server
 load ../lib/odd
 
-setup_file() {
-  redis_start srv --unixsocketperm 777
-  chmod 711 "$BATS_RUN_TMPDIR" "$BATS_RUN_TMPDIR/file" "$BATS_FILE_TMPDIR" "$srv_dir" 2>/dev/null || true
-}
+setup_file() { open_server; }
 setup() {
   cd "$BATS_TEST_TMPDIR" || return
   export RLOCK_URL=unix://worker@$srv_sock
@@ -21,7 +19,6 @@ teardown() {
   wait_until nothing_left
   assert_clean srv
 }
-teardown_file() { redis_stop srv; }
 
 # new_password TEXT: the server's new password, instead of the old one. set_password TEXT: writes it into the file.
 new_password() { redis srv acl setuser worker reset on ">$1" '~*' '&*' +@all >/dev/null; }

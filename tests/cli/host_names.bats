@@ -1,14 +1,13 @@
 # Addresses with a host name: /etc/hosts, and DNS with our own name server.
 # shellcheck disable=SC2154 # port: set in setup_file
 
-load ../lib/common
+load ../lib/server
 
 setup_file() {
   export port
   port=$(redis_free_port)
   redis_start srv --bind 127.0.0.1 --port "$port"
 }
-teardown_file() { redis_stop srv; }
 
 setup() {
   [[ $(id -u) == 0 ]] && unshare -m true 2>/dev/null || skip 'only root can give a job an /etc/resolv.conf of its own'

@@ -1,11 +1,9 @@
 # rlock run --isolate: a PID namespace of its own.
 
 load ../lib/job
+load ../lib/server
 
-setup_file() {
-  redis_start srv --unixsocketperm 777
-  chmod 711 "$BATS_RUN_TMPDIR" "$BATS_RUN_TMPDIR/file" "$BATS_FILE_TMPDIR" "$srv_dir" 2>/dev/null || true
-}
+setup_file() { open_server; }
 setup() {
   use_server srv
   [[ $BATS_TEST_DESCRIPTION == refused:* ]] || needs_pid_namespaces
@@ -16,7 +14,6 @@ teardown() {
   none_left
   assert_clean srv
 }
-teardown_file() { redis_stop srv; }
 
 free() { [[ $(redis srv exists a 'rlock:holder:{a}') == 0 ]]; }
 drop() { redis srv del a 'rlock:holder:{a}'; }

@@ -1,15 +1,14 @@
 # Passwords: every source, their order, and that none is ever shown.
 
-load ../lib/common
+load ../lib/server
 load ../lib/odd
 
 SECRET=s3cr3t-open-sesame
 OTHER=an0ther-wr0ng-one
 
 setup_file() {
-  redis_start srv --unixsocketperm 777
+  open_server
   redis srv config set requirepass "$SECRET" >/dev/null
-  chmod 711 "$BATS_RUN_TMPDIR" "$BATS_RUN_TMPDIR/file" "$BATS_FILE_TMPDIR" "$srv_dir" 2>/dev/null || true # for as_nobody
 }
 setup() {
   URL=$(redis_url srv)
@@ -22,7 +21,6 @@ teardown() {
   redis_stop turn
   REDISCLI_AUTH=$SECRET assert_clean srv
 }
-teardown_file() { redis_stop srv; }
 
 with_secret() { printf '%s%s%s' "${1%%//*}//" "$2@" "${1#*//}"; }
 secret_file() {

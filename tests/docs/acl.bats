@@ -1,10 +1,6 @@
 # The rights that docs/security.md grants are sufficient, and each of them is necessary.
 
-load ../lib/common
-
-setup_file() { redis_start srv; }
-teardown_file() { redis_stop srv; }
-teardown() { assert_clean srv; }
+load ../lib/server
 
 # The command of docs/security.md, in one line.
 acl_of_docs() {

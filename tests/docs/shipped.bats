@@ -1,7 +1,7 @@
 # The wheel, the npm packages and the image, as packaging/wheel, packaging/npm and packaging/image make them from an
 # archive: installed without a network, and used. packaging/try-image runs that of a release in containers.
 
-load ../lib/common
+load ../lib/server
 
 setup_file() {
   redis_start srv
@@ -14,8 +14,6 @@ setup() {
   [[ -d $RELEASE ]] || skip 'the program under test was not built here'
   use_server srv
 }
-teardown() { assert_clean srv; }
-teardown_file() { redis_stop srv; }
 
 # make_archive: an archive like that of packaging/release in $RELEASE, of version 7.8.9~preview.
 # $BATS_FILE_TMPDIR/rlock is a copy of the program in it.

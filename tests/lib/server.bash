@@ -7,6 +7,12 @@ setup() { use_server srv; }
 teardown() { assert_clean srv; }
 teardown_file() { redis_stop srv; }
 
+# open_server: in place of redis_start, one that other users can reach, too.
+open_server() {
+  redis_start srv --unixsocketperm 777
+  chmod 711 "$BATS_RUN_TMPDIR" "$BATS_RUN_TMPDIR/file" "$BATS_FILE_TMPDIR" "$srv_dir" 2>/dev/null || true
+}
+
 # An owner that is none of ours, and what an owner id looks like.
 FOREIGN=11111111-2222-3333-4444-555555555555:1
 OWNER_PATTERN='^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}:[0-9]+$'
