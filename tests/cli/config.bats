@@ -66,8 +66,7 @@ foreign() { ((EUID == 0)) || skip 'only root can give a file away'; }
   chown -R 65534 home
   unset XDG_CONFIG_HOME
   HOME=$PWD/home tells 78 home/.config/rlock/rlock.toml rlock run x -- touch ran
-  assert_says 'another user (id 65534)'
-  assert_says '--config'
+  assert_says 'another user (id 65534)' '--config'
   XDG_CONFIG_HOME=$PWD/home/.config run -78 --separate-stderr rlock run x -- touch ran
   wrong home/.config/rlock/rlock.toml 'another user'
   [[ ! -e ran ]]

@@ -52,8 +52,7 @@ start_tree() {
   run -0 rlock force-unlock --yes job
   (($(now_ms) - began >= ttl - 100))
   assert_says 'job: the holder does not answer; its lease ends in '
-  assert_says '--now would take the lock away at once, while its command may still run'
-  assert_says 'job: the holder no longer has it'
+  assert_says '--now would take the lock away at once, while its command may still run' 'job: the holder no longer has it'
   [[ $output != *released* ]]
 }
 

@@ -41,8 +41,7 @@ waiter() {
     [[ -z $output$stderr ]] && runs 1
   done
   tells 0 'job: not run: 1.4 has already succeeded, ' once -v
-  assert_says " ago by $(id -un)@$(uname -n) pid "
-  assert_says ' (sh)'
+  assert_says " ago by $(id -un)@$(uname -n) pid " ' (sh)'
   tells 42 'not run: 1.4 has already succeeded' once --once-status 42
   runs 1
   leaves --once 1.5 job
@@ -214,8 +213,7 @@ waiter() {
   redis srv set 'rlock:once:{job}' x ex 60 >/dev/null
   run -76 --separate-stderr once
   [[ ! -e ran ]]
-  assert_says 'rlock:once:{job}'
-  assert_says 'delete it'
+  assert_says 'rlock:once:{job}' 'delete it'
   redis srv del 'rlock:once:{job}'
   in_background 0 -q
   redis srv set 'rlock:once:{job}' x ex 60 >/dev/null
@@ -227,8 +225,7 @@ waiter() {
   run -64 rlock run job -- bash -c '
     one() { "$RLOCK" run --once 1.4 job -- sh -c "echo ran >>ran"; }
     one & one; status=$?; wait $! || exit $status'
-  assert_says 'job: this runs under an `rlock run` that holds the lock already'
-  assert_says 'give --once a lock of its own'
+  assert_says 'job: this runs under an `rlock run` that holds the lock already' 'give --once a lock of its own'
   runs 0
   run -0 rlock run other -- "$RLOCK" run --once 1.4 job -- sh -c 'echo ran >>ran'
   # What has succeeded need not run.

@@ -47,8 +47,7 @@ start_waiter() {
   run -143 python3 "$TESTS_DIR/lib/terminal.py" 'held by' SIGTERM "$RLOCK" run a -- true
   kill "$pid"
   wait "$pid" || true
-  assert_says "waiting for a: held by $(id -un)@$(uname -n) pid $pid"
-  assert_says '(sleep'
+  assert_says "waiting for a: held by $(id -un)@$(uname -n) pid $pid" '(sleep'
 }
 
 @test "a signal while waiting: rlock dies of it, starts nothing and leaves nothing" {

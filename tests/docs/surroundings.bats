@@ -382,12 +382,9 @@ action() { python3 "$TESTS_DIR/lib/github_runner.py" "$EXAMPLES/github" "$@"; }
 @test "GitHub: the action takes the lock or slot for the steps, whatever its name, and its post step releases it" {
   needs_node
   run -0 --separate-stderr action name=deploy -- 'rlock status deploy; echo "token $OUTPUT_token owner $OUTPUT_owner"'
-  assert_says 'reason    https://github.example/team/application/actions/runs/17'
-  assert_says 'lease     1m'
+  assert_says 'reason    https://github.example/team/application/actions/runs/17' 'lease     1m'
   [[ $output =~ 'token '([0-9]+)' owner '([0-9a-f-]+:[0-9]+) ]]
-  assert_says "token     ${BASH_REMATCH[1]}"
-  assert_says "owner     ${BASH_REMATCH[2]}"
-  assert_says 'released its lock'
+  assert_says "token     ${BASH_REMATCH[1]}" "owner     ${BASH_REMATCH[2]}" 'released its lock'
   [[ $output != *'left behind'* && $(redis srv exists deploy) == 0 ]]
   # Slots, and a name that looks like an option.
   local owner

@@ -97,8 +97,7 @@ fair_turns_beside() {
   id=$(redis r lindex "$fair_queue" 0)
   tells 0 "$id  (Redisson's fair queue)" rlock status "$name"
   run -0 rlock status --json "$name"
-  assert_says "\"fair_queue\": ["
-  assert_says "\"$id\""
+  assert_says "\"fair_queue\": [" "\"$id\""
   end_job a
   wait_until redisson_replies f
   redisson f fair-unlock "$name"

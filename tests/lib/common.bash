@@ -167,14 +167,17 @@ let_pass() {
   wait_until past "$1"
 }
 
-# assert_says TEXT: the last run wrote TEXT, on standard output or standard error.
+# assert_says TEXT...: the last run wrote each of these, on standard output or standard error.
 assert_says() {
-  [[ $output$'\n'${stderr:-} == *"$1"* ]] || {
-    echo "not said: $1" >&2
-    echo "stdout: $output" >&2
-    echo "stderr: ${stderr:-}" >&2
-    return 1
-  }
+  local text
+  for text; do
+    [[ $output$'\n'${stderr:-} == *"$text"* ]] || {
+      echo "not said: $text" >&2
+      echo "stdout: $output" >&2
+      echo "stderr: ${stderr:-}" >&2
+      return 1
+    }
+  done
 }
 
 # tells STATUS TEXT COMMAND...: it ends with the status, and says TEXT. prints TEXT COMMAND...: it succeeds, and TEXT is
