@@ -71,8 +71,7 @@ ends() { echo "touch end-$1; until [ \"\$(redis-cli -s $srv_sock hget a $owner)\
   "$RLOCK" force-unlock -y a >told 3>&- &
   unlocking=$!
   wait_until grep -q 'the holder does not answer' told
-  touch end-1
-  wait "$unlocking"
+  let_end end-1 "$unlocking"
   [[ $(tail -n 1 told) == 'a: the holder no longer has it' ]]
   free a
   redis srv acl deluser deaf

@@ -177,8 +177,7 @@ job_at_silent_server() {
   wait_until grep -q 'cannot renew the lock' said
   rm silent
   wait_until grep -q ': renewed again' said
-  touch go
-  exits "$pid" 7
+  let_end go "$pid" 7
 }
 
 @test "a waiter that cannot look up its server is granted the lock once it can, by a process of one thread" {

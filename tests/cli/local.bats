@@ -211,8 +211,7 @@ runs() { one_server && [[ $(readlink "/proc/$(servers)/exe") == "$1" ]]; }
   tells 69 '--yes' rlock local stop --server-timeout 300ms
   run -75 --separate-stderr rlock run -n --server-timeout 20s job -- touch second
   one_server
-  touch go
-  wait "$job"
+  let_end go "$job"
 }
 
 @test "twenty first uses at once start one server, and so do twenty after a crash" {
@@ -254,8 +253,7 @@ runs() { one_server && [[ $(readlink "/proc/$(servers)/exe") == "$1" ]]; }
   let_pass 6000
   rlock status --is-held job
   before=$(servers)
-  touch go
-  wait "$job"
+  let_end go "$job"
   [[ $(servers) == "$before" ]]
   run -0 rlock run -n job -- true
 }
@@ -359,8 +357,7 @@ runs() { one_server && [[ $(readlink "/proc/$(servers)/exe") == "$1" ]]; }
   stopping=$!
   wait_until grep -q SCAN "$dir/seen"
   owner=$(rlock acquire other --lease 5m)
-  touch "$dir/go"
-  wait "$stopping"
+  let_end "$dir/go" "$stopping"
   kill "$proxy"
   rlock status --is-held other
   rlock release other --owner "$owner"
@@ -569,8 +566,7 @@ own_host() {
   let_pass 6000
   not gone "$job"
   [[ ! -e second ]]
-  touch go
-  wait "$job"
+  let_end go "$job"
   rlock local stop --yes
   not running
   run -0 rlock run -n job -- true
@@ -601,8 +597,7 @@ own_host() {
   mv above.away above
   run -75 rlock run -n job -- true
   [[ $(servers) == "$server" ]]
-  touch go
-  wait "$job"
+  let_end go "$job"
 }
 
 @test "data that the server cannot read: the message has the reason and the remedy, and older servers read commands" {

@@ -95,8 +95,7 @@ used() { tells 76 "$1" rlock run --owner "$owner" "${@:2}" -- touch ran && [[ ! 
   local unlocking=$!
   wait_until test -e asked
   [[ $(redis srv exists job) == 1 ]]
-  touch end
-  wait "$unlocking"
+  let_end end "$unlocking"
   [[ $(<told) == *'the holder has been asked to stop'* && -e over ]]
   job_status 74
   [[ $(redis srv exists job) == 0 ]]

@@ -48,8 +48,7 @@ first_lock() { python3 -c "import json, sys; lock = json.loads(sys.argv[1])[0]; 
   waiter -w 60s
   wait_until listens
   [[ ! -e ran ]]
-  touch end
-  wait "$waiter"
+  let_end end "$waiter"
   [[ -e ran ]]
 }
 

@@ -344,8 +344,7 @@ remembered() {
     }
     touch go.hook
   done
-  touch go
-  wait "$frontend"
+  let_end go "$frontend"
 }
 
 @test "the memory of a job's processes has the password at most once, from whatever source" {

@@ -63,8 +63,7 @@ by_another() {
   sed -n '/^## If you do not get/,/^Never/p' "$PAGE" | grep -oE '`[a-z_]+`' | tr -d '`' | sort -u >members
   (($(wc -l <members) == 8))
   while read -r member; do [[ $output == *"\"$member\": "* ]]; done <members
-  touch go
-  wait "$!"
+  let_end go "$!"
 }
 
 @test "the statuses are those of rlock" {

@@ -48,8 +48,7 @@ load ../lib/common
   mv "$program.new" "$program"
   began=$(now_ms)
   wait_until past 6000 # both leases were renewed by the program that is not there any more
-  touch replaced
-  wait "$!"
+  let_end replaced "$!"
   kill "$job"
   wait_until eval '[[ $(redis srv exists kept upgraded) == 0 ]]'
   assert_clean srv

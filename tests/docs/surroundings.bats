@@ -221,8 +221,7 @@ between_others() {
   "$@" >out 2>&1 3>&- &
   job=$!
   wait_until queued deploy 1
-  touch free
-  wait "$job_before"
+  let_end free "$job_before"
   rlock run --wait 1m --reason 'release 1.5' deploy -- true 3>&- &
   next=$!
   wait "$job"
@@ -466,8 +465,7 @@ action() { python3 "$TESTS_DIR/lib/github_runner.py" "$EXAMPLES/github" "$@"; }
   job_before
   run -75 action name=deploy wait=0 -- true
   [[ $output == *'summary: The job did not get its lock'*'summary: reason    release 1.4'* ]]
-  touch free
-  wait "$job_before"
+  let_end free "$job_before"
 }
 
 @test "GitHub: an archive brings the program; it is checked before it is unpacked, and kept for the next job" {

@@ -170,8 +170,7 @@ with_an_inner_job() {
   local left
   left=$(redis a pttl job)
   wait_until renewed "$left"
-  touch go
-  wait "${jobs[0]}"
+  let_end go "${jobs[0]}"
   [[ -e inner && $(redis a exists job) == 0 ]]
 }
 renewed() {
@@ -210,8 +209,7 @@ renewed_twice() {
   with_an_inner_job
   redis a set rlock:epoch x >/dev/null
   renewed_twice
-  touch go
-  wait "${jobs[0]}"
+  let_end go "${jobs[0]}"
   [[ -e inner && $(redis a exists job) == 0 ]]
   cat err
   [[ $(grep -c 'rlock:epoch' err) == 1 && $(<err) == *'WRONGTYPE'*'rlock doctor'* ]]
@@ -225,8 +223,7 @@ renewed_twice() {
   wait_until test -e begun
   redis a acl setuser g resetkeys '~*job*' >/dev/null
   renewed_twice
-  touch go
-  wait "${jobs[0]}"
+  let_end go "${jobs[0]}"
   cat err
   [[ $(grep -c 'rlock:epoch' err) == 1 ]]
 }

@@ -56,8 +56,7 @@ PROGRAM
   wait_until past 11000 # the renewal after 8 s has failed
   redis_thaw srv
   wait_until past 20000 # without another one the job would be stopped after 18.3 s
-  touch go
-  exits "$frontend" 6
+  let_end go "$frontend" 6
 }
 
 @test "the monitor is killed or stopped while command and frontend are stopped: the tree is dead at once, or before the lease ends" {

@@ -151,8 +151,7 @@ hide_proc() { unshare -m sh -c 'mount -t tmpfs none /proc && exec "$@"' sh "$@";
   wait_until grep -q 'that /proc does not show' err
   [[ $(redis srv exists x) == 1 ]]
   not gone "$job"
-  touch go
-  exits "$job" 6
+  let_end go "$job" 6
   free
   # A lost lock still stops the command.
   tells 74 'the lock is lost' hide_proc timeout 60 "$RLOCK" run --lease 6s x -- sh -c 'redis-cli -s "$srv_sock" del x; exec sleep 100'
@@ -245,8 +244,7 @@ PROGRAM
   probe=$!
   is_root() { grep -q '^Uid:.0.0.0' "/proc/$1/status"; }
   WAIT_SECONDS=20 wait_until is_root "$probe" || skip 'set-uid programs do not work here'
-  touch go
-  wait "$probe"
+  let_end go "$probe"
   rm go
 }
 
@@ -259,8 +257,7 @@ PROGRAM
   began=$(now_ms)
   wait_until past 7000
   [[ $(redis srv exists x) == 1 ]]
-  touch go
-  exits "$job" 124
+  let_end go "$job" 124
   free
   rm go
   # In another session SIGCONT does not reach it.
@@ -270,8 +267,7 @@ PROGRAM
   wait_until command_is_root
   kill -CONT "$job"
   wait_until grep -q '^ShdPnd:.0*$' "/proc/$job/status"
-  touch go
-  wait "$job"
+  let_end go "$job"
   [[ ! -s err ]]
   rm go
   # Without renewal the guard that cannot kill is left alone, and the loss is reported once.
@@ -281,8 +277,7 @@ PROGRAM
   began=$(now_ms)
   wait_until past 3500
   free # nothing renews it
-  touch go
-  exits "$job" 74
+  let_end go "$job" 74
   cat err lines
   [[ $(grep -c '"event":"lost"' lines) == 1 && $(<lines) == *"prevents its renewal"* ]]
   [[ $(<err) != *'monitor of this job'* ]]

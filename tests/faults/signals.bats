@@ -95,14 +95,12 @@ own_descriptors='for fd in /proc/self/fd/*; do n=${fd##*/}; [[ -e $fd ]] && echo
   "$RLOCK" run job -- bash -c "exec >&-; until [[ -e go ]]; do sleep 0.02; done" >pipe 3>&- &
   local job=$!
   timeout 10 cat pipe # ends: the guards have let go of it
-  touch go
-  wait "$job"
+  let_end go "$job"
   rm go
   "$RLOCK" run job -- bash -c "exec 5>&-; until [[ -e go ]]; do sleep 0.02; done" 5>pipe 3>&- &
   job=$!
   timeout 10 cat pipe
-  touch go
-  wait "$job"
+  let_end go "$job"
 }
 
 @test "standard input comes from a pipe, and a reader that ends early ends the command by SIGPIPE" {
@@ -121,6 +119,5 @@ own_descriptors='for fd in /proc/self/fd/*; do n=${fd##*/}; [[ -e $fd ]] && echo
   wait_until test -e up
   job_parts
   [[ $(readlink "/proc/$frontend/cwd") == / && $(readlink "/proc/$monitor/cwd") == / ]]
-  touch go
-  wait "$frontend"
+  let_end go "$frontend"
 }

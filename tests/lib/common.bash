@@ -151,6 +151,9 @@ exits() {
   [[ $status == "$2" ]] || { echo "$1 ended with $status, not $2" >&2 && return 1; }
 }
 
+# let_end FILE PID [STATUS]: creates the FILE for which this child of ours waits; then it has to end, with 0 or STATUS.
+let_end() { touch "$1" && exits "$2" "${3:-0}"; }
+
 # now_ms: milliseconds, in steps of ten, on the clock that rlock uses for its deadlines.
 now_ms() {
   local up
