@@ -266,6 +266,11 @@ std::vector<Host> SilentSentinels::last(std::vector<Host> all) const {
   return all;
 }
 
+bool SilentSentinels::has(const Host& sentinel) const {
+  const std::lock_guard guard(mutex_);
+  return std::ranges::find(hosts_, sentinel) != hosts_.end();
+}
+
 void SilentSentinels::note(const Host& sentinel, bool silent) {
   const std::lock_guard guard(mutex_);
   std::erase(hosts_, sentinel);

@@ -13,6 +13,7 @@ class SilentSentinels {
   // `all`, with these at the end.
   std::vector<Host> last(std::vector<Host> all) const;
   void note(const Host& sentinel, bool silent);
+  bool has(const Host& sentinel) const;
 
  private:
   mutable std::mutex mutex_;

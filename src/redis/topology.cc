@@ -7,8 +7,9 @@
 namespace rlock::redis {
 namespace {
 
-constexpr milliseconds kForOne = 1s;  // the limit for one Sentinel, or one server of a cluster
-constexpr int kMostTeachers = 2;      // to ask in one attempt, after an owner was lost
+constexpr milliseconds kForOne = 1s;         // the limit for one Sentinel, or one server of a cluster
+constexpr milliseconds kForOneMore = 200ms;  // if the answers of most Sentinels are there
+constexpr int kMostTeachers = 2;             // to ask in one attempt, after an owner was lost
 
 Error late() { return {Error::Code::unavailable, "no answer in time"}; }
 
@@ -207,14 +208,15 @@ Result<Named> find_master(const Address& address, const Until& until) {
   std::size_t unknown = 0;
   const auto by_most = [&] { return 2 * answers.size() > address.sentinels.size(); };
   const auto ask = [&](const Host& sentinel, const Until& end) -> Result<bool> {
-    const auto answer = ask_sentinel(address, sentinel, end);
+    if (by_most() && address.silent->has(sentinel)) return true;
+    const auto answer = ask_sentinel(address, sentinel, by_most() ? end.at_most(kForOneMore) : end);
     address.silent->note(sentinel, !answer && answer.error().code == Error::Code::unavailable);
     if (const auto named = RLOCK_TRY(answer)) {
       answers.push_back(*named);
     } else {
       ++unknown;
     }
-    return by_most();
+    return false;
   };
   auto failure = RLOCK_TRY(ask_each(address.silent->last(address.sentinels), 0, until, ask));
   if (answers.empty()) {
