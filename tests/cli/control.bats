@@ -70,8 +70,7 @@ print(next(one["owner"] for one in json.load(sys.stdin)[0]["holders"] if one["pi
   wait_until gone "$command"
   tells 0 'job: the holder has been asked to stop; waiting for it' rlock force-unlock --yes --owner "$dead" job
   assert_says 'job: the holder no longer has it'
-  kill "$living"
-  wait "$living" || true
+  end_mine_wholly "$living"
 }
 
 @test "messages for others, and garbage on the channel, are ignored; the text of one for the holder is escaped" {

@@ -90,8 +90,7 @@ field() { rlock status --json "$1" | python3 -c 'import json, sys; print(json.lo
   ((wait > 780000 && wait <= 840000))
   (($(field a wait_ms) > 1020000 && $(field a wait_ms) <= 1080000))
   tells 0 'rlock_expected_wait_seconds{name="a"} 1' rlock status --prometheus a
-  kill "${waiters[@]}"
-  wait "${waiters[@]}" || true
+  end_mine_wholly "${waiters[@]}"
 }
 
 @test "-v adds how long most of them took; a job that takes longer than all of them has no forecast" {
@@ -112,8 +111,7 @@ field() { rlock status --json "$1" | python3 -c 'import json, sys; print(json.lo
   run -75 --separate-stderr rlock run -v -w 1s a -- true
   [[ $stderr == *'; usually 0.0s each (median of the last 5, 9 of 10 took at most '* && $stderr != *': about '* ]]
   [[ $(field a holds) == 5 && $(field a wait_ms) == None ]]
-  kill "$job"
-  wait "$job" || true
+  end_mine_wholly "$job"
   job=
   quorum_stop
 }

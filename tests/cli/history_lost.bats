@@ -88,8 +88,7 @@ keys_left() { redis srv --raw keys 'rlock:hold:*' | grep -E ':(due|entry)$' || t
   [[ -z $output ]]
   rlock run -s b -- true
   [[ $(entries b) == 0 ]]
-  kill "$waiter"
-  wait "$waiter" || true
+  end_mine_wholly "$waiter"
   FIELDS=result run -0 holds b
   [[ $output == signalled && -z $(losses b) && -z $(keys_left) ]]
 }

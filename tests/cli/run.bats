@@ -45,8 +45,7 @@ start_waiter() {
   pid=$!
   wait_until rlock status --is-held a
   run -143 python3 "$TESTS_DIR/lib/terminal.py" 'held by' SIGTERM "$RLOCK" run a -- true
-  kill "$pid"
-  wait "$pid" || true
+  end_mine_wholly "$pid"
   assert_says "waiting for a: held by $(id -un)@$(uname -n) pid $pid" '(sleep'
 }
 

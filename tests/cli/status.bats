@@ -174,8 +174,7 @@ PYTHON
   [[ $(page_data page.html '[[one["name"], one["state"], one["waiting"], len(one["queue"])] for one in locks]') == *"['b', 'free', 1, 1]"* ]]
   run -0 rlock status
   grep -qE '^b +free +- +- +- +- +1' <<<"$output"
-  kill -TERM "$waiter"
-  wait "$waiter" || true
+  end_mine_wholly "$waiter"
   redis srv del rlock:epoch 'rlock:totals:{a}' >/dev/null
 }
 

@@ -39,8 +39,7 @@ assert eval(sys.argv[2]), e' "$1" "$2"
   "$RLOCK" run --status-fd 7 job -- true 7>stopped 3>&- &
   frontend=$!
   wait_until grep -q waiting stopped
-  kill -TERM "$frontend"
-  wait "$frontend" || true
+  end_mine_wholly "$frontend"
   events stopped "e[-1]['result'] == 'signalled' and e[-1]['signal'] == 15"
   rlock release job --owner "$owner"
 }

@@ -44,8 +44,7 @@ history() { redis srv xadd 'rlock:history:{job}' "$1" outcome released owner "$3
   rlock run -n -E 0 --once-per day job -- true
   succeeded 1h job
   [[ $status == 1 && $output == *"; held by "*"(sleep), reason 'stuck'; not acquired by 2 jobs" ]]
-  kill "$frontend"
-  wait "$frontend" || true
+  end_mine_wholly "$frontend"
 }
 redis_has() { [[ $(redis srv exists "$1") == 1 ]]; }
 

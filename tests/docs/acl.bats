@@ -64,8 +64,7 @@ beside_fair_locks() {
   waiter=$!
   wait_until is_in '*:*' && redis srv -n 1 rpush "$list" F:1 && redis srv -n 1 zadd "$times" 9000000000000 F:1 &&
     wait_until stays || fine=
-  kill -TERM "$waiter"
-  wait "$waiter" || true
+  end_mine_wholly "$waiter"
   [[ $fine ]] && is_in F:1 && redis srv -n 1 del job && called && redis srv -n 1 del "$list" "$times" || fine=
   [[ $fine ]]
 }

@@ -34,8 +34,7 @@ fits() { python3 "$TESTS_DIR/lib/schema.py" "$ROOT/docs/schema/$1.json"; }
   fits status <all
   rlock status --json | fits status
   grep -q waiting_for_ms all
-  kill "$waiter"
-  wait "$waiter" || true
+  end_mine_wholly "$waiter"
   for i in 1 2 3 4 5; do rlock run a -- true; done
   "$RLOCK" run a -- sleep 1000 3>&- &
   job=$!
@@ -44,8 +43,7 @@ fits() { python3 "$TESTS_DIR/lib/schema.py" "$ROOT/docs/schema/$1.json"; }
   rlock status --json a >known
   redis srv hset 'rlock:totals:{a}' lasted '0 0 0 0 0' >/dev/null
   rlock status --json a >unknown
-  kill "$job"
-  wait "$job" || true
+  end_mine_wholly "$job"
   fits status <known
   fits status <unknown
   grep -q '"wait_ms": 3' known
@@ -200,8 +198,7 @@ foreign() {
   [[ $output == *'rlock_waiters{name="skipped"} 0'* && $output != *unknown* ]]
   run -0 rlock status --names
   [[ $output == queued || $output == $'deploy\nqueued' ]]
-  kill "${waiter[@]}"
-  wait "${waiter[@]}" || true
+  end_mine_wholly "${waiter[@]}"
 }
 
 @test "without names, all of many locks that only a history knows are checked" {

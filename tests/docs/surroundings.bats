@@ -135,8 +135,7 @@ exec_start() { here <"$EXAMPLES/$1" | sed -n 's/^ExecStart=//p'; }
   wait_until queued leader 1
   kill -KILL "$first"
   wait_until eval '(( $(wc -l <calls) == 2 ))'
-  kill -TERM "$second"
-  wait "$second" || true
+  end_mine_wholly "$second"
   [[ $(redis srv exists leader) == 0 ]]
 }
 
