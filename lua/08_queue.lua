@@ -1,8 +1,8 @@
 -- queue: the waiters of a lock, their order, and which of them are alive.
 --
 -- The queue is a sorted set, id of a waiter -> place. The waiters are a hash, id -> record, with the fields 'open' (the time of
--- the last release, if it was open), 'latest' (the waiter that the next --replace-waiting replaces), and 'came' (see may_come()).
--- <waiters>:<id> says who has replaced a waiter. It exists as long as that waiter may ask, even if replies are lost.
+-- the last release, if it was open), 'clock' (of the last newcomer), 'latest' (whom the next --replace-waiting replaces), 'came'
+-- (may_come()). <waiters>:<id> says who has replaced a waiter, as long as that waiter may ask, even if replies are lost.
 -- A waiter listens on its own channel before it joins the queue. So if nobody listens there, the waiter is dead. But the queue
 -- may have come from another server: with its slot of a cluster, in a failover, or from the disk after a restart. Its waiters,
 -- which have listened there, then have to connect again, and keep their places in the meantime.

@@ -156,13 +156,14 @@ if verb == 'acquire' then
   end
 
   if wait then
-    local joins = not stands_in_queue()
-    if joins then
+    local marks = {}
+    if not stands_in_queue() then
       local by = peek('get', waiters .. ':' .. owner)
       if by then return reply({outcome = 'replaced', by = string.sub(by, 1, 512)}) end
       local place, most = tonumber(wait.place), wait.most
       local latest = wait.replace and redis.call('hget', waiters, 'latest')
       local vacated = latest and redis.call('zscore', queue, latest)
+      if wait.replace then marks = {'latest', owner} end
       local waits = not free or first
       if waits and most and not place and not vacated and redis.call('zcard', queue) >= most then
         local gone = prune(owner)
@@ -180,11 +181,10 @@ if verb == 'acquire' then
         tell(latest, 'replaced ' .. by)
         place = tonumber(vacated)
       end
-      if not place then  -- behind all of its priority, even if the server's clock steps; with aging, by less than a second
-        local band, aging = -(wait.priority or 0) * (wait.aging or 2 ^ 42), wait.aging
-        local least, most = aging and band + now or band, band + (aging and now + 1000 or 2 ^ 42)
-        local last = redis.call('zrevrangebyscore', queue, '(' .. text(most), text(least), 'withscores', 'limit', 0, 1)
-        place = math.max(band + now, (tonumber(last[2]) or -2 ^ 53) + (aging and 2 ^ -10 or 1))
+      if not place then  -- behind all of its priority, even if the server's clock steps
+        local clock = math.max(now, (number_in(peek('hget', waiters, 'clock'), 0, 2 ^ 42) or 0) + 1)
+        place = clock - (wait.priority or 0) * (wait.aging or 2 ^ 42)
+        marks = {'clock', text(clock), unpack(marks)}
       end
       redis.call('zadd', queue, string.format('%.17g', place), owner)
       redis.call('pexpire', queue, alive_for(5))  -- now, because the rest may fail
@@ -202,7 +202,7 @@ if verb == 'acquire' then
     for field, kept in pairs(waiter_fields) do
       waiter[field] = request[field] and (kept(request[field]) or error('invalid ' .. field, 0))
     end
-    redis.call('hset', waiters, owner, cmsgpack.pack(waiter), unpack(joins and wait.replace and {'latest', owner} or {}))
+    redis.call('hset', waiters, owner, cmsgpack.pack(waiter), unpack(marks))
     if rank == 0 and (found[4] or 0) > 0 then redis.pcall(publish, wanted, 'first') end
     keep_queue()
   end

@@ -9,9 +9,9 @@ namespace {
 
 constexpr std::string_view kCommands =
     "-@all +eval +evalsha +time +get +set +hget +hset +hexists +hdel +hmget +hgetall +hlen +exists +type +pttl "
-    "+pexpire +zadd +zcard +zrange +zrank +zrem +zrevrangebyscore +zscore +pubsub|numsub "
+    "+pexpire +zadd +zcard +zrange +zrank +zrem +zscore +pubsub|numsub "
     "+incrby +zcount +zrangebyscore +zremrangebyscore +zrevrange "
-    "+lrange +rpush +lrem +persist +xadd +xrevrange +hincrby "
+    "+lrange +rpush +lrem +persist +xadd +xrevrange +zrevrangebyscore +hincrby "
     "+del +publish +subscribe +unsubscribe +select +scan +hscan +getrange +info +client|setname";
 
 // Redis 7 and later, because of the last three.

@@ -57,7 +57,7 @@ options = options.parse_args()
 SCRIPT = open(options.script, encoding="latin-1").read()
 S = "s" if options.sharded else ""
 RIGHTS = """time get set hget hset hexists hdel hmget hgetall hlen pttl pexpire exists del publish type getrange hscan zadd zcard
-    zcount zrange zrangebyscore zrank zrem zremrangebyscore zrevrange zrevrangebyscore zscore pubsub hkeys incrby lrange rpush
+    zcount zrange zrangebyscore zrank zrem zremrangebyscore zrevrange zscore pubsub hkeys incrby lrange rpush
     lrem persist info"""
 LACKING = ("can't run this command", "can't access at least one of the keys", "ACL failure", "NOPERM", "channel")
 TURN = """do local t = redis.call('time')

@@ -90,7 +90,7 @@ constexpr std::string_view kForms =
     "persist k,pttl k,hset kfvfv,hset kfn,hget kf,hmget kff,hexists kf,hdel kff,hlen k,"
     "hgetall k,hscan kZ,hincrby kfn,zadd ksf,zadd ksfsf,zadd kXsf,zrem kff,zscore kf,zrank kf,"
     "zcard k,zcount kbb,zrange kii,zrange kiiW,zrange kbbB,zrange kbbBLiiW,zrevrange kiiW,"
-    "zrangebyscore kbbWLii,zrangebyscore kbb,zrevrangebyscore kbbW,zrevrangebyscore kbbLii,"
+    "zrangebyscore kbbWLii,zrangebyscore kbb,"
     "zremrangebyscore kbb,rpush kff,lrange kii,lrem kif,publish kv,hset kf,zadd kff,get";
 
 class Random {

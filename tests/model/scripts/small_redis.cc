@@ -385,7 +385,6 @@ using Members = std::vector<std::pair<double, std::string>>;
 Members with_scores_in(const Members& all, const Scores& scores, const RangeOptions& options) {
   Members found;
   std::ranges::copy_if(all, std::back_inserter(found), [&](const auto& one) { return scores.contains(one.first); });
-  if (options.reverse) std::ranges::reverse(found);
   const auto size = static_cast<long long>(found.size());
   if (options.offset < 0 || options.offset >= size) return {};
   const long long count = options.count < 0 ? size : std::min(options.count, size - options.offset);
@@ -402,7 +401,7 @@ Members at_indexes(Members all, long long first, long long last, bool reverse) {
 Reply range(Session& session, const Words& words, const RangeOptions& options) {
   Members found;
   if (options.by_score) {
-    const Scores scores = options.reverse ? scores_in(words[3], words[2]) : scores_in(words[2], words[3]);
+    const Scores scores = scores_in(words[2], words[3]);
     const Value* zset = session.read(words[1], Type::zset);
     if (zset) found = with_scores_in(zset->members, scores, options);
   } else {
@@ -424,9 +423,6 @@ Reply zrevrange(Session& session, const Words& words) {
 }
 Reply zrangebyscore(Session& session, const Words& words) {
   return range(session, words, options_of(words, {.by_score = true}, false));
-}
-Reply zrevrangebyscore(Session& session, const Words& words) {
-  return range(session, words, options_of(words, {.by_score = true, .reverse = true}, false));
 }
 
 Reply zcount(Session& session, const Words& words) {
@@ -563,7 +559,6 @@ const std::unordered_map<std::string, Command>& commands() {
       {"zrange", {zrange, 4}},
       {"zrevrange", {zrevrange, 4}},
       {"zrangebyscore", {zrangebyscore, 4}},
-      {"zrevrangebyscore", {zrevrangebyscore, 4}},
       {"zremrangebyscore", {zremrangebyscore, 4, true}},
       {"rpush", {rpush, 3, true, true}},
       {"lrange", {lrange, 4}},
