@@ -26,7 +26,7 @@ struct Job {
   Command command;
   std::vector<lock::Hold> holds;  // at least one, all with the same lease; before the grant they have no token
   lock::LeaseTiming timing;
-  milliseconds exchange{};  // the time limit of the release
+  milliseconds exchange{};  // the time limit of each exchange with the server
   bool renew = true;        // false: the tree is ended before the first lease ends
   std::optional<milliseconds> max_hold;
   milliseconds min_hold{};

@@ -349,7 +349,7 @@ class EventLoop : JobContext {
   void tell_wanted(TimePoint now) {
     if (now >= watch_at_) {
       watch_at_ = TimePoint::max();
-      auto started = WaiterWatch::start(client.addresses(), job.holds);
+      auto started = WaiterWatch::start(client.addresses(), job.exchange, job.holds);
       if (!started) log::debug(job.name() + ": " + started.error().message);
       if (started) waiters_ = *std::move(started);
     }

@@ -20,8 +20,8 @@ class WaiterWatch {
     lock::WaiterView waiter;
   };
 
-  // Errors: system. REQUIRES: one address; `holds` outlive this object.
-  static Result<std::unique_ptr<WaiterWatch>> start(std::vector<redis::Address> addresses,
+  // Each exchange has `exchange`. Errors: system. REQUIRES: one address; `holds` outlive this object.
+  static Result<std::unique_ptr<WaiterWatch>> start(std::vector<redis::Address> addresses, milliseconds exchange,
                                                     std::span<const lock::Hold> holds);
   ~WaiterWatch();
 
@@ -38,8 +38,8 @@ class WaiterWatch {
   WaiterWatch(std::vector<redis::Address> addresses, std::span<const lock::Hold> holds)
       : servers_(std::move(addresses)), holds_(holds), first_(holds.size()), watched_(holds.size()) {}
   void call(const std::string& channel);  // empty: all
-  void look_after_calls();
-  void look(std::size_t hold);
+  void look_after_calls(milliseconds exchange);
+  void look(std::size_t hold, milliseconds exchange);
 
   // Of the thread that looks: the first waiter, and since when it waits.
   lock::Servers servers_;

@@ -65,12 +65,10 @@ assert eval(sys.argv[2]), e' "$1" "$2"
 
 @test "wanted: of each kind of lock" {
   local kind i=0
+  # shellcheck disable=SC2086 # words
   for kind in '--shared/--exclusive' '--slots 2/--slots 2 --take 2' '--protocol set/--protocol set'; do
-    i=$((i + 1))
     rm -f begun
-    # shellcheck disable=SC2086 # words
-    job_until end$i --status-fd 7 ${kind%/*} "job$i" 7>lines
-    # shellcheck disable=SC2086 # words
+    job_until end$((i += 1)) --status-fd 7 ${kind%/*} "job$i" 7>lines
     join_line "job$i" a ${kind#*/}
     wait_until grep -q "\"event\":\"wanted\".*\"pid\":$waiter_a," lines
     touch end$i

@@ -99,6 +99,13 @@ while True:
   ((kill >= sent + 18300 - 1000 && kill <= sent + 18300 + 1000))
 }
 
+@test "a look for waiters takes no longer than --server-timeout" {
+  PROXY_HOLD="rlock inspect:$PWD/never" proxy_start "$srv_sock"
+  job_start -v --max-hold 4s --server-timeout 1s --on-wanted true job -- \
+    bash -c 'until grep -q "cannot look at the queue" job.err; do sleep 0.05; done; exit 3'
+  job_status 3
+}
+
 @test "the server restarts with its data, and the lock is released before one of its waiters is back: they keep their order" {
   local owner
   owner=$(rlock acquire --lease 10m job)
