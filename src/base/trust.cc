@@ -121,7 +121,7 @@ Result<void> owned_by_us(const struct stat& info, const std::string& path) {
   if (!known && stands_for_root(info, path)) return {};
   return fail(Error::Code::config,
               escaped(path) + ": not trusted, because it belongs to another user (id " + std::to_string(info.st_uid) +
-                  "); have its owner be you or root" +
+                  "); it must belong to you or root" +
                   (known ? "" : ", whom rlock knows in this user namespace only in /etc, /usr and /run/secrets"));
 }
 

@@ -49,7 +49,7 @@ std::unexpected<Error> not_known(const lock::Status& status, const std::string& 
 
 std::unexpected<Error> none_chosen(const lock::Status& status, const std::optional<lock::OwnerId>& owner) {
   if (all_shown(status)) return unchanged(status, held_by(status));
-  return not_known(status, owner ? in_quotes(owner->text()) + " is none of them" : "rlock took none");
+  return not_known(status, owner ? in_quotes(owner->text()) + " is not one of them" : "rlock took none");
 }
 
 // The owner of a slot; none: nobody has it. If the slots have names, a number is none of them, because the name of one
@@ -286,7 +286,7 @@ Result<int> execute(ForceUnlockOptions& options) {
     log::warning(options.name().display() +
                  ": unchanged, because another command has begun to use this lock meanwhile");
   }
-  log::error(options.name().display() + ": one command after the other uses it; try again, or stop them first");
+  log::error(options.name().display() + ": commands use it one after another; try again, or stop them first");
   return kNotAcquired;
 }
 

@@ -118,7 +118,7 @@ Result<std::string> settings_text(const Settings& settings, const CommonOptions&
 Result<Invocation> completion(const Parsed& parsed) {
   const bool one = parsed.names.size() == 1 && !parsed.command;
   const auto shell = choice_of(one ? parsed.names[0] : "", parsed.subcommand->synopsis);
-  if (!shell) return fail(Error::Code::usage, "completion needs one of bash, zsh and fish");
+  if (!shell) return fail(Error::Code::usage, "completion: say bash, zsh or fish");
   return PrintText{{}, kCompletions[shell->place]};
 }
 

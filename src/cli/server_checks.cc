@@ -60,14 +60,14 @@ Check check_version(const ServerInfo& info, const ServerFacts&) {
 }
 
 Check check_role(const ServerInfo& info, const ServerFacts&) {
-  if (info.text("role") == "master") return fine("primary");
+  if (info.text("role") == "master") return fine("master");
   if (info.text("role") == "active-replica") {  // KeyDB
     return failure("an active replica, which grants locks that others grant, too",
                    "take locks on a server without active-replica and multi-master");
   }
   if (info.text("role") != "slave") return unknown();
   return failure("a replica of " + shown(info, "master_host") + ":" + shown(info, "master_port"),
-                 "a replica is read-only: use the address of the primary");
+                 "a replica is read-only: use the address of the master");
 }
 
 Check check_persistence(const ServerInfo& info, const ServerFacts& facts) {
@@ -121,15 +121,15 @@ long long longest_lag(const ServerInfo& info, long long replicas) {
 // 0 if there is none.
 long long number_in(const std::optional<std::string>& text) { return whole_number(text.value_or("")).value_or(0); }
 
-// A primary that is cut off from its replicas and the Sentinels continues to grant locks, although these make a replica
-// the new primary, unless this is set; the epoch guard waits for kReplacedMasterGrants. False if it is unknown.
+// A master that is cut off from its replicas and the Sentinels continues to grant locks, although these make a replica
+// the new master, unless this is set; the epoch guard waits for kReplacedMasterGrants. False if it is unknown.
 bool grants_when_cut_off(const ServerFacts& facts) {
   if (!facts.behind_sentinels || !facts.replicas_to_write || !facts.replicas_max_lag) return false;
   const long long lag = number_in(facts.replicas_max_lag);
   return number_in(facts.replicas_to_write) < 1 || lag < 1 || lag > lock::kLongestLag.count();
 }
 
-// How long it takes until all leases of a primary that was cut off have expired: it stops granting when no replica has
+// How long it takes until all leases of a master that was cut off have expired: it stops granting when no replica has
 // answered for `max_lag`, which it checks every second.
 std::string safe_failover(const std::optional<std::string>& max_lag) {
   const std::string sum = " (min-replicas-max-lag + 1s + the lease of " + format_duration(lock::kDefaultLease) + ")";
@@ -151,14 +151,14 @@ Check check_replicas(const ServerInfo& info, const ServerFacts& facts) {
   if (grants_when_cut_off(facts)) {
     const std::string most = std::to_string(lock::kLongestLag.count());
     return failure(seen,
-                   "a primary that is cut off continues to grant locks, and so does its successor: on each server, "
+                   "a master that is cut off continues to grant locks, and so does its successor: on each server, "
                    "set min-replicas-to-write 1 and min-replicas-max-lag " +
-                       most + " or less, and let no failover begin before the primary has been unreachable for " +
+                       most + " or less, and let no failover begin before the master has been unreachable for " +
                        safe_failover(most));
   }
   const std::string set = to_write == "0" ? "set min-replicas-to-write 1, and " : "";
   return warning(seen, "a failover loses locks that the replica has not received: " + set +
-                           "allow no failover, not even a manual one, until the primary has been unreachable for " +
+                           "allow no failover, not even a manual one, until the master has been unreachable for " +
                            safe_failover(facts.replicas_max_lag));
 }
 

@@ -42,7 +42,7 @@ Result<std::vector<lock::LockName>> sorted_names(const Parsed& parsed) {
   auto all = RLOCK_TRY(names_in(parsed));
   if (all.empty()) return name_is_missing(parsed);
   if (all.size() > run::kMostHolds) {
-    return usage(std::to_string(all.size()) + " names; at most " + std::to_string(run::kMostHolds) + " are possible");
+    return usage(std::to_string(all.size()) + " names; the limit is " + std::to_string(run::kMostHolds));
   }
   std::ranges::sort(all);
   const auto twice = std::ranges::adjacent_find(all);
@@ -88,7 +88,7 @@ Result<std::vector<std::string>> command_in(const Parsed& parsed) {
   if (!parsed.command || parsed.command->empty()) {
     return usage("a command is missing: " + line + " -- COMMAND [ARG...]");
   }
-  if (parsed.command->front().empty()) return usage("the command is an empty word");
+  if (parsed.command->front().empty()) return usage("the command is empty");
   return *parsed.command;
 }
 
@@ -152,7 +152,7 @@ Result<void> read_words_of(DoctorOptions& options, const Parsed& parsed) {
 Result<void> read_words_of(LocalOptions& options, const Parsed& parsed) {
   const auto words = RLOCK_TRY(words_of(parsed));
   const auto action = choice_of(words.size() == 1 ? words[0] : "", "status|stop");
-  if (!action) return usage("local needs one of status and stop");
+  if (!action) return usage("local: say status or stop");
   options.action = static_cast<LocalOptions::Action>(action->place);
   return {};
 }

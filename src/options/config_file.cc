@@ -121,7 +121,7 @@ class Reader {
     entry.is_list = true;
     for (skip_lines(); !take("]"); skip_lines()) {
       if (at_ == text_.size()) return expected("]");
-      if (!quoted()) return bad(key, "a list has strings in quotes, with a comma between them");
+      if (!quoted()) return bad(key, "a list is strings in quotes, separated by commas");
       entry.text += (entry.text.empty() ? "" : " ") + RLOCK_TRY(string());
       skip_lines();
       if (!take(",") && peek() != ']') return expected("a comma or ]");
@@ -158,7 +158,7 @@ class Reader {
   }
 
   static constexpr const char* kNoTable =
-      "tables are not possible; use one file for each environment, and choose it with --config FILE";
+      "tables are not supported; use one file for each environment, and choose it with --config FILE";
 
   std::string path_;
   std::string_view text_;

@@ -114,9 +114,9 @@ Result<Choice> choice_of(const std::string& text, std::string_view words) {
     const std::string word(part.begin(), part.end());
     if (text == word) return Choice{place};
     const bool last = part.end() == words.end();
-    all += (place++ == 0 ? "" : !last ? ", " : place == 2 ? " nor " : " and ") + word;
+    all += (place++ == 0 ? "" : !last ? ", " : " or ") + word;
   }
-  return bad(in_quotes(text) + (place == 2 ? " is neither " : " is none of ") + all);
+  return bad(in_quotes(text) + " is not " + all);
 }
 
 Result<PointInTime> point_in_time(const std::string& text) {
@@ -193,7 +193,7 @@ Result<std::vector<std::string>> resource_names(const std::string& text) {
   std::set<std::string> known;
   for (long long i = 0; i < count; ++i) {
     const std::string name = lock::name_in(list, i);
-    if (!known.insert(name).second) return bad(in_quotes(name) + " is there twice");
+    if (!known.insert(name).second) return bad(in_quotes(name) + " is listed twice");
   }
   return list;
 }

@@ -57,7 +57,7 @@ std::unexpected<Error> unknown_option(const std::string& word, const SubcommandS
   if (gives_password(word)) {
     return unknown(
         spec,
-        shown + " is no option: rlock reads passwords from --password-file, --password-command or RLOCK_PASSWORD");
+        shown + " is not an option: rlock reads passwords from --password-file, --password-command or RLOCK_PASSWORD");
   }
   // Those of flock(1) that rlock does not have.
   const auto is = [&](std::string_view letter, std::string_view long_form) {

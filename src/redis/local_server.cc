@@ -198,7 +198,7 @@ Result<UniqueFd> LocalServer::start(const Connect& connect, const Endpoint& endp
   for (;;) {
     const UniqueFd claimed = RLOCK_TRY(claim());
     if (claimed ? !launched.empty() : until.over()) {
-      return failed(launched.empty() ? "another one has its folder, but answers nobody; " + how_to_end()
+      return failed(launched.empty() ? "another one has its folder, but does not answer; " + how_to_end()
                                      : why_not_started(launched, none ? 0 : logged));
     }
     if (claimed) {

@@ -199,7 +199,7 @@ std::string resolver_library() { return std::string("c-ares ") + ares_version(nu
 Result<std::vector<SocketAddress>> resolve(const std::string& host, int port, const Until& until) {
   if (auto number = numeric_address(host, port)) return std::vector{std::move(*number)};
   if (host.contains(':')) {
-    return fail(Error::Code::unavailable, "this host has no such network interface now, or it is no IPv6 address");
+    return fail(Error::Code::unavailable, "this host has no such network interface now, or it is not an IPv6 address");
   }
   const std::vector<int> both = {AF_UNSPEC};
   const bool whole = host.ends_with('.');  // /etc/hosts has no such dots

@@ -31,10 +31,10 @@ others_are_fine() {
   ! grep -vE '^(ok |[0-9]+ warnings?: )' <<<"$output" | grep -vE "^[a-z]+ +($names)  "
 }
 
-# grant [RIGHT]: the user "job" has the rights that `doctor --acl` prints and those that doctor itself needs, except for
-# one.
+# grant [RIGHT [PREFIX]]: the user "job" has the rights that `doctor --acl` prints and those that doctor itself needs,
+# except for one.
 grant() { # shellcheck disable=SC2046 # words of a command
-  redis srv $(rlock doctor --acl | sed 's/SETUSER rlock/SETUSER job/; s/>PASSWORD/>pw/; s/$/ +info +config|get/' |
+  redis srv $(rlock doctor --acl "${@:2}" | sed 's/SETUSER rlock/SETUSER job/; s/>PASSWORD/>pw/; s/$/ +info +config|get/' |
     tr ' ' '\n' | grep -vxF -- "${1:-nothing}")
 }
 
@@ -45,7 +45,7 @@ grant() { # shellcheck disable=SC2046 # words of a command
   [[ -z $stderr && ${#lines[@]} -ge 20 ]]
   says ok 'round trip' ' ms, median of '
   says ok clock 'runs evenly'
-  says ok role primary
+  says ok role master
   says ok persistence 'appendfsync everysec'
   says ok replicas none
   says ok acquire works
@@ -70,7 +70,7 @@ import json, sys
 checks = {check["check"]: check for check in json.loads(sys.argv[1])}
 assert all(set(check) == {"check", "result", "seen", "advice"} for check in checks.values()), checks
 assert checks["persistence"]["result"] == "warn" and "appendonly" in checks["persistence"]["advice"], checks
-assert checks["role"] == {"check": "role", "result": "ok", "seen": "primary", "advice": ""}, checks
+assert checks["role"] == {"check": "role", "result": "ok", "seen": "master", "advice": ""}, checks
 PYTHON
 }
 
@@ -102,7 +102,7 @@ PYTHON
   run -75 rlock run -n other -- true
 }
 
-@test "a replica fails, and its primary is told when a failover is safe" {
+@test "a replica fails, and its master is told when a failover is safe" {
   not_over sentinel cluster 'the test has a port and a replica of its own'
   local port
   port=$(redis_free_port)
@@ -163,8 +163,7 @@ PYTHON
 
 @test "a user whose names have a prefix is tried with that prefix" {
   start
-  # shellcheck disable=SC2046 # words of a command
-  redis srv $(rlock doctor --acl p: | sed 's/SETUSER rlock/SETUSER job/; s/>PASSWORD/>pw/; s/$/ +info +config|get/')
+  grant '' p:
   export RLOCK_URL="unix://job:pw@$srv_sock"
   run -78 --separate-stderr rlock doctor
   says fail acquire PREFIX

@@ -199,7 +199,7 @@ runs() { one_server && [[ $(readlink "/proc/$(servers)/exe") == "$1" ]]; }
   rm "$dir/redis.sock"
   if ((EUID == 0)) && pid_namespaces; then
     run -69 --separate-stderr unshare -pf --mount-proc "$RLOCK" run -n --server-timeout 5s job -- true
-    assert_says "the server did not start; another one has its folder, but answers nobody; its process is not visible here; fuser -v $dir may show it"
+    assert_says "the server did not start; another one has its folder, but does not answer; its process is not visible here; fuser -v $dir may show it"
     tells 0 'process   not visible here' unshare -pf --mount-proc "$RLOCK" local status
   fi
   [[ $(servers) == "$before" ]]

@@ -60,13 +60,13 @@ job() {
   job 64 '--hook-timeout: 0s is too short; use at least 1ms' --hook-timeout 0
   job 64 '--isolate and --leftovers ignore cannot be used together: no process outlives its namespace' --isolate --leftovers ignore
   job 64 'the key is longer than 512 bytes' --once "$(printf '%0513d' 0)"
-  job 64 'is neither text nor json' --log-format xml
-  job 64 'is none of kill, wait and ignore' --leftovers keep
+  job 64 'is not text or json' --log-format xml
+  job 64 'is not kill, wait or ignore' --leftovers keep
   job 64 'the name of the file is empty' --tls-ca=
   RLOCK_QUIET=maybe job 78 'is neither true nor false'
   says 64 'a subcommand is missing; see rlock --help'
   says 64 'the owner of the lock is missing: give --owner ID, which acquire printed, or set RLOCK_OWNER' renew x
-  says 64 'local needs one of status and stop' local serve
+  says 64 'local: say status or stop' local serve
   says 64 'it is empty' run '' -- touch ran
   says 64 "not an owner id: 'a" release --owner $'a\x01b' x
   job 64 'bad address: ' --url nowhere
@@ -74,11 +74,11 @@ job() {
   echo 'url = []' >c.toml
   job 78 'this list is empty' --config c.toml
   echo 'url = [1,' >c.toml
-  job 78 'c.toml:1: url: a list has strings in quotes, with a comma between them' --config c.toml
+  job 78 'c.toml:1: url: a list is strings in quotes, separated by commas' --config c.toml
   echo 'url = ["a",' >c.toml
   job 78 'c.toml:2: column 1: expected ]' --config c.toml
   printf 'lease = "5s"\n[wait]\n' >c.toml
-  job 78 'c.toml:2: tables are not possible; use one file for each environment, and choose it with --config FILE' --config c.toml
+  job 78 'c.toml:2: tables are not supported; use one file for each environment, and choose it with --config FILE' --config c.toml
   local owner
   says 76 'not held: its lease has expired, or it was released or taken away' release x --owner a:1
   says 76 'not held: its lease has expired, or it was released or taken away' renew x --owner a:1 --lease 10s

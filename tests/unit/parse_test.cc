@@ -154,7 +154,7 @@ TEST(ConfigFile, ReadsSettingsAndListsOfTexts) {
 
 TEST(ConfigFile, RefusesTables) {
   const std::string why =
-      "tables are not possible; use one file for each environment, and choose it with --config FILE";
+      "tables are not supported; use one file for each environment, and choose it with --config FILE";
   for (const std::string table : {"[run]", "[profile.ci]", "[[a]]", "[[[", "[=", "[\u00e9]", "[", "[]", "[a.\"b\"]"}) {
     EXPECT_EQ(error_of("a = 1\n" + table + "\nlease = 1\n"), "f:2: " + why);
   }
