@@ -269,13 +269,14 @@ struct Overloaded : Each... {
 
 // Reports why a lock was not acquired, or returns it as an error. Has a branch for each outcome.
 Result<void> refused(lock::Servers& servers, const LockingOptions& options, const lock::AcquireRequest& request,
-                     const lock::Acquired& refusal) {
+                     const lock::Acquired& refusal, milliseconds waited) {
   const std::string name = request.name.display() + ": ";
   // -E 0 is for cron, which mails every line.
   const bool expected = options.conflict_status == 0 && !is_trouble(refusal);
   const bool silent = expected && !options.verbose && !isatty(STDERR_FILENO);
   const auto report = [&](const std::string& why) {
-    const std::string text = name + "not acquired: " + why;
+    const bool over = std::holds_alternative<lock::Held>(refusal) && options.wait.limit != 0ms;
+    const std::string text = name + "not acquired" + (over ? " after " + rough_duration(waited) : "") + ": " + why;
     if (expected && !silent) log::notice(text);
     if (!expected) log::error(text, {"not-acquired", request.name.text()});
     return Result<void>{};
@@ -440,7 +441,7 @@ Result<lock::Taken> acquire_and_report(lock::Servers& servers, const LockingOpti
   if (acquired->holds.empty() && !std::holds_alternative<lock::Succeeded>(acquired->refusal)) {
     const lock::AcquireRequest& request = requests[acquired->refused];
     if (wanted.once || (options.history && !wanted.owner)) count_skip(servers, request, options.timeout);
-    RLOCK_TRY(refused(servers, options, request, acquired->refusal));
+    RLOCK_TRY(refused(servers, options, request, acquired->refusal, waited));
   }
   return *std::move(acquired);
 }
