@@ -338,10 +338,8 @@ class EventLoop : JobContext {
   void take_waiters() {
     for (const auto& [hold, waiter] : waiters_->take()) {
       job.report({.kind = LockEvent::Kind::wanted, .hold = hold, .waiter = waiter});
-      const std::string by = escaped(waiter.who.user, 100) + "@" + escaped(waiter.who.host, 100) + " pid " +
-                             std::to_string(waiter.who.pid);
-      if (!job.hooks.on_wanted.empty())
-        wanted_ = {"RLOCK_WANTED_NAME=" + job.holds[hold].name().text(), "RLOCK_WANTED_BY=" + by};
+      if (job.hooks.on_wanted.empty()) continue;
+      wanted_ = {"RLOCK_WANTED_NAME=" + job.holds[hold].name().text(), "RLOCK_WANTED_BY=" + waiter.who.process()};
     }
   }
 

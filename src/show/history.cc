@@ -59,7 +59,7 @@ std::string short_date(const std::string& date) {
 std::string nothing(const std::string&) { return ""; }
 
 std::string known_holder(const lock::HolderInfo& who) {
-  return who.user.empty() && who.host.empty() ? "-" : user_and_host(who);
+  return who.user.empty() && who.host.empty() ? "-" : who.user_and_host();
 }
 
 Row headings(std::initializer_list<const char*> words) {

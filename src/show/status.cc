@@ -66,7 +66,7 @@ std::string lease_text(const lock::HolderView& holder) {
 
 // "alice@ci-7 pid 4242 for 3m12s (./deploy.sh)"
 std::string described(const lock::HolderInfo& holder, const std::optional<milliseconds>& span) {
-  std::string text = user_and_host(holder) + " pid " + std::to_string(holder.pid);
+  std::string text = holder.process();
   if (span) text += " for " + rough_duration(*span);
   if (!holder.command.empty()) text += " (" + escaped(holder.command, 120) + ")";
   return text;
@@ -103,7 +103,7 @@ class Lines {
 
 void add_what_rlock_knows(Lines& lines, const lock::HolderView& holder) {
   const lock::HolderInfo& who = holder.who;
-  lines.add("holder", user_and_host(who) + " pid " + std::to_string(who.pid));
+  lines.add("holder", who.process());
   lines.add("command", escaped(who.command, 400) + (who.ended ? "  (" + std::string(kEnded) + ")" : ""));
   for (const auto& [name, text] : kRemarks) lines.add(name, escaped(who.*text, 600));
   if (holder.since) {
@@ -226,8 +226,8 @@ Row cells_of(const lock::HolderView& holder, const std::string& others, const st
                               : holder.expires_in ? rough_duration(*holder.expires_in)
                                                   : "never";
   if (!holder.described) return {escaped(holder.owner, 60) + others, "-", "-", expires, waiting, "-", ""};
-  return {user_and_host(holder.who) + others,
-          holder.who.ended ? "-" : std::to_string(holder.who.pid),
+  return {holder.who.user_and_host() + others,
+          holder.who.pid > 0 ? std::to_string(holder.who.pid) : "-",
           holder.held_for ? rough_duration(*holder.held_for) : "-",
           expires,
           waiting,
@@ -255,10 +255,6 @@ std::string with_coloured_state(const std::string& text, Style style, const Scre
 }
 
 }  // namespace
-
-std::string user_and_host(const lock::HolderInfo& holder) {
-  return escaped(holder.user, 40) + "@" + escaped(holder.host, 80);
-}
 
 std::string remarks_of(const lock::HolderInfo& holder, std::size_t most) {
   std::string all;

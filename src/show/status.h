@@ -29,13 +29,11 @@ std::string held_by(const lock::Status& status);
 // "usually 4m00s each (median of the last 20): about 14m00s". `in_detail`: also how long most of them lasted.
 std::string forecast_text(const lock::Forecast& forecast, bool in_detail);
 
-// "alice@ci-7"
-std::string user_and_host(const lock::HolderInfo& holder);
 // What else a holder says: the reason, and the texts after it.
 inline constexpr auto kRemarks = lua::kSelfTexts | std::views::drop(3);
 // "reason", or "reason: text", each no longer than `most`; "" if there is none.
 std::string remarks_of(const lock::HolderInfo& holder, std::size_t most);
-// The same for "alice@ci-7.example.com". Leaves what follows the host.
+// "alice@ci-7" for "alice@ci-7.example.com". Leaves what follows the host.
 std::string without_domain(const std::string& user_and_host);
 // "3h12m ago by alice@ci-7 pid 4242 (./deploy.sh)"
 std::string success_text(const lock::PastSuccess& success, const std::optional<milliseconds>& ago);

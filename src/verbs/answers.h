@@ -18,6 +18,11 @@ struct HolderInfo : lua::SelfTexts {  // host, user, command, reason: lua/07_mar
   bool ended = false;       // it has ended, and left the lock to expire
   // The lease that the holder extends at each third of it; 0: it does not renew, or this is unknown.
   milliseconds renewal{};
+
+  // "alice@ci-7"
+  std::string user_and_host() const { return escaped(user, 40) + "@" + escaped(host, 80); }
+  // "alice@ci-7 pid 4242"; without a pid that is 0, because the process has ended
+  std::string process() const { return user_and_host() + (pid > 0 ? " pid " + std::to_string(pid) : ""); }
 };
 
 // One hold of a lock, as long as its lease is renewed.
