@@ -51,11 +51,11 @@ constexpr auto kCommon = part<CommonOptions, Group::common>({
     {"--sentinel-user", "USER", into<some_text, &CommonOptions::sentinel_user>,
      "log in to the Sentinels as USER, with their password", kSetting, "default"},
     {"--tls-ca", "FILE", into<file_name, &CommonOptions::tls, &redis::TlsSettings::ca>,
-     "trust the certificate authorities in FILE, or in a folder prepared with c_rehash(1)", kSetting, "the system's"},
+     "trust the CAs in FILE, or in a directory prepared with c_rehash(1)", kSetting, "the system's"},
     {"--tls-cert", "FILE", into<file_name, &CommonOptions::tls, &redis::TlsSettings::certificate>,
-     "show this certificate to the server", kSetting},
+     "present this certificate to the server", kSetting},
     {"--tls-key", "FILE", into<file_name, &CommonOptions::tls, &redis::TlsSettings::key>,
-     "use this key for --tls-cert; only you may be able to read it", kSetting, "in the same file"},
+     "use this key for --tls-cert; it must be readable only by you", kSetting, "in the same file"},
     {"--tls-server-name", "HOST", into<some_text, &CommonOptions::tls, &redis::TlsSettings::server_name>,
      "expect a certificate for HOST, as behind a tunnel, instead of the host in the address", kSetting},
     {"--tls-insecure", "", into<flag, &CommonOptions::tls, &redis::TlsSettings::insecure>,
@@ -63,7 +63,7 @@ constexpr auto kCommon = part<CommonOptions, Group::common>({
     {"--server-timeout", "DUR", into<exchange_time, &CommonOptions::timeout>,
      "allow DUR for each exchange with the server", kSetting, CommonOptions::kDefaultTimeout},
     {"--config", "FILE", {}, "read this configuration file instead of the usual ones", kSetting},
-    {"-q,--quiet", "", into<flag, &CommonOptions::quiet>, "print errors only", kSetting | kOften},
+    {"-q,--quiet", "", into<flag, &CommonOptions::quiet>, "print only errors", kSetting | kOften},
     {"-v,--verbose", "", into<flag, &CommonOptions::verbose>, "say what rlock does, and where each option comes from",
      kSetting},
     {"--log-format", "text|json", into<choice<"text|json">, &CommonOptions::json_log>, "write messages in this format",
@@ -84,7 +84,7 @@ constexpr auto kFirst = part<LockingOptions, Group::general>({
      "wait no longer than DUR, then exit with 75; 0 is -n", kSetting | kOften, "without limit"},
     {"-E,--conflict-exit-code", "N",
      into<number<0, 255, "an exit status from 0 to 255">, &LockingOptions::conflict_status>,
-     "exit with N if it is not acquired", kSetting | kOften, int{kNotAcquired}},
+     "exit with N if no lock is acquired", kSetting | kOften, int{kNotAcquired}},
     {"-s,--shared", "", into<flag, &LockingOptions::shared>, "hold a read-write lock for reading, with others", kOften},
     {"-x,--exclusive", "", into<flag, &LockingOptions::exclusive>, "hold a read-write lock for writing, alone"},
     {"--slots", "N",
@@ -113,7 +113,7 @@ constexpr auto kWaiting = part<LockingOptions, Group::waiting>({
      "wait ahead of lower priorities: -1000 to 1000", kSetting, 0},
     {"--priority-aging", "DUR",
      into<duration, &LockingOptions::wait, &lock::WaitPolicy::queueing, &lock::QueueRequest::aging>,
-     "let a waiter gain one priority each DUR; give all jobs of the lock the same", kSetting | kRare, "off"},
+     "raise a waiter's priority by one each DUR; give all jobs of a lock the same", kSetting | kRare, "off"},
 });
 
 constexpr auto kEpoch = part<NamingOptions, Group::waiting>({
@@ -127,11 +127,11 @@ constexpr auto kKind = part<LockingOptions, Group::kind>({
      into<number<1, lock::kMostTaken, "a number of slots, from 1 to 64">, &LockingOptions::mode, &lock::Mode::taken>,
      "take K of the slots, all at once", 0, 1},
     {"--from", "LIST", into<resource_names, &LockingOptions::mode, &lock::Mode::resources>,
-     "hold one of LIST, such as gpu0,gpu1 or gpu[0-7]; K with --take; their names are in RLOCK_RESOURCE", kOften},
+     "hold one of LIST, such as gpu0,gpu1 or gpu[0-7]; with --take, hold K; RLOCK_RESOURCE names them", kOften},
     {"--resize", "", into<flag, &LockingOptions::mode, &lock::Mode::resize>,
      "if the semaphore has another number of slots, change it to N", kRare},
     {"--java-semaphore", "", into<flag, &LockingOptions::mode, &lock::Mode::java>,
-     "use a semaphore that a Java program creates: NAME is not a counter", kRare},
+     "use a semaphore that a Java program has created: NAME is not a counter", kRare},
     {"--protocol", "redisson|set", into<choice<"redisson|set">, &LockingOptions::by_set>,
      "share the lock with Redisson, or with programs that use SET NX PX", kSetting, "redisson"},
 });
@@ -142,7 +142,7 @@ constexpr auto kReason = part<LockingOptions, Group::general>({
 });
 
 constexpr auto kInHistory = part<NamingOptions, Group::general>({
-    {"--history", "", into<flag, &NamingOptions::history>, "record the hold in the lock's history at its end",
+    {"--history", "", into<flag, &NamingOptions::history>, "record the hold in the lock's history when it ends",
      kSetting},
 });
 
@@ -158,10 +158,10 @@ constexpr auto kSupervision = part<RunOptions, Group::supervision>({
     {"--min-hold", "DUR", into<duration, &RunOptions::min_hold>,
      "keep the lock for at least DUR, even if the command ends sooner", kSetting, 0},
     {"--owner", "ID", into<owner, &RunOptions::owner>,
-     "run under the lock that this owner holds, as acquire printed it, instead of acquiring one"},
+     "acquire nothing, but run under the lock of this owner id, which acquire printed"},
     {"--keep", "DUR", into<lease, &RunOptions::keep>,
      "with --owner: leave the lock held for DUR when the command has ended", kRare, "the lease that was granted"},
-    {"--release", "", into<flag, &RunOptions::release>, "with --owner: release it when the command ends"},
+    {"--release", "", into<flag, &RunOptions::release>, "with --owner: release the lock when the command ends"},
     {"--leftovers", "kill|wait|ignore", into<choice<"kill|wait|ignore">, &RunOptions::leftovers>,
      "kill processes that outlive the command, wait for them, or ignore them (unsafe)", kSetting, "kill"},
     {"--isolate", "", into<flag, &RunOptions::isolate>,
@@ -185,10 +185,10 @@ constexpr auto kOnce = part<RunOptions, Group::general>({
     {"--once", "KEY", into<once_key, &RunOptions::once>,
      "run only if no job has succeeded for KEY; otherwise exit with 0", kOften},
     {"--once-per", "PERIOD", into<period, &RunOptions::once_per>,
-     "run the command unless it has succeeded in this hour, day, week or month; or part of a day, such as 15m", kOften},
+     "run only if no job has succeeded in this hour, day, week or month; or part of a day, such as 15m", kOften},
     {"--timezone", "ZONE", into<parse_zone, &RunOptions::timezone>,
      "with --once-per, count periods by the calendar of ZONE, such as Europe/Berlin", kSetting, "UTC"},
-    {"--remember", "DUR", into<remember_time, &RunOptions::remember>, "with --once: remember it for DUR", 0,
+    {"--remember", "DUR", into<remember_time, &RunOptions::remember>, "with --once: remember the success for DUR", 0,
      RunOptions::kRemember},
     {"--once-status", "N", into<number<0, 255, "an exit status from 0 to 255">, &RunOptions::once_status>,
      "exit with N if the command has already succeeded", kSetting | kRare, 0},
@@ -229,19 +229,24 @@ constexpr auto kRenew = part<RenewOptions, Group::general>({
      "the lease that was granted"},
 });
 
+constexpr auto kRenewEpoch = part<NamingOptions, Group::general>({
+    {"--epoch-guard", "", into<flag, &NamingOptions::epoch_guard>,
+     "have the epoch guard remember this lease if it is the longest so far", kSetting,
+     "on behind Sentinels and for local:"},
+});
+
 constexpr auto kStatus = part<StatusOptions, Group::general>({
     {"--json", "", output<StatusOptions, StatusOptions::Output::json>, "print a JSON array", kOften},
     {"--names", "", output<StatusOptions, StatusOptions::Output::names>,
      "print only the names of held locks, one per line", kOften},
     {"-0,--null", "", into<flag, &StatusOptions::null>,
-     "with --names: print all names, including those that look like options or like other names, each followed by a "
-     "NUL byte"},
+     "with --names: print all names, even those that look like options or other names, each followed by a NUL byte"},
     {"--is-held", "", output<StatusOptions, StatusOptions::Output::is_held>,
      "exit with 0 if all are held, 1 if one is free; print nothing", kOften},
     {"--succeeded-within", "DUR",
      by<StatusOptions,
         choose_with<StatusOptions, StatusOptions::Output::success, duration, &StatusOptions::succeeded_within>>,
-     "exit with 0 if a job of each lock has succeeded in this time, otherwise with 1; say who did it and when", kOften},
+     "exit with 0 if a job of each lock has succeeded in this time, otherwise with 1; say who ran it and when", kOften},
     {"--prometheus", "", output<StatusOptions, StatusOptions::Output::prometheus>,
      "print metrics for the textfile collector of Prometheus", kOften},
     {"--html", "", output<StatusOptions, StatusOptions::Output::html>,
@@ -283,7 +288,8 @@ constexpr auto kDoctor = part<DoctorOptions, Group::general>({
      "print the command that creates a Redis user with the least rights, and contact no server", kOften},
     {"--json", "", into<flag, &DoctorOptions::json>, "print a JSON array", kOften},
     {"--accept-epoch", "", into<flag, &DoctorOptions::accept_epoch>,
-     "end the epoch guard, because no job runs that took a lock before the server was restarted or lost data", kRisky},
+     "end the epoch guard's wait, because every job that took a lock before the restart or loss of data has ended",
+     kRisky},
     {"-y,--yes", "", into<flag, &DoctorOptions::yes>, "do not ask for confirmation", kRisky},
 });
 
@@ -333,7 +339,7 @@ the command stopped, 75 not acquired, 76 the name is in use for something else, 
          .page = "rlock-run"},
         kFirst, kWaiting, kEpoch, kKind, kSupervision, kHooks, kOnce, kRun, kReason, kInHistory),
     subcommand<AcquireOptions>({.name = "acquire",
-                                .summary = "take a lock and print the owner id that renews and releases it",
+                                .summary = "take a lock and print the owner id that renew and release need",
                                 .synopsis = "NAME...",
                                 .notes = R"~(Examples:
   owner=$(rlock acquire deploy --lease 10m) || exit
@@ -342,6 +348,7 @@ the command stopped, 75 not acquired, 76 the name is in use for something else, 
 
   eval "$(rlock acquire deploy --lease 10m --export)" || exit
   ./deploy.sh; rlock release deploy
+
   owner=$(rlock acquire deploy --for-pid $$) || exit   while this shell lives
 
 Exit status: 75 if the lock was not acquired.
@@ -356,9 +363,9 @@ Exit status: 75 if the lock was not acquired.
 
 Exit status: 76 if this owner does not, or no longer does, hold the lock.
 )~"},
-                             kOwned, kRenew, kEpoch),
+                             kOwned, kRenew, kRenewEpoch),
     subcommand<ReleaseOptions>(
-        {.name = "release", .summary = "release an acquired lock", .synopsis = "NAME...", .notes = R"~(Example:
+        {.name = "release", .summary = "release an acquired lock", .synopsis = "NAME...", .notes = R"~(Examples:
   rlock release deploy --owner "$owner"
   rlock release --forget migrations 1.4   run --once 1.4 runs again
 
@@ -370,8 +377,8 @@ there is no such success.
         {.name = "status",
          .summary = "show who holds locks",
          .synopsis = "[NAME...]",
-         .notes = R"~(Without NAME, rlock shows all locks that were taken with rlock. It shows one NAME in full, several
-as a table.
+         .notes = R"~(Without NAME, rlock shows all locks that were taken with rlock. It shows one NAME in full, and
+several as a table.
 
 Examples:
   rlock status
@@ -388,9 +395,8 @@ Examples:
          .notes =
              R"~(rlock shows the holder and asks for confirmation; without a terminal it needs --yes. It asks an
 rlock run to stop its command, and the lock is free once all processes of the command have ended. With --now, or
-if the holder cannot be asked (rlock acquire, a Java service), rlock deletes the lock at once. What
-runs under the lock then overlaps with the next holder; a command of rlock run does so until its next
-renewal.
+if the holder cannot be asked (rlock acquire, a Java service), rlock deletes the lock at once. What runs under
+the lock then overlaps with the next holder; a command of rlock run does so only until its next renewal.
 
 Examples:
   rlock force-unlock deploy
@@ -435,11 +441,11 @@ Exit status: 1 if there are warnings, 78 if a check failed, 75 if you answered n
         kDoctor),
     subcommand<PrintText>(
         {.name = "config",
-         .summary = "show each setting, and where it comes from",
+         .summary = "show each setting and where it comes from",
          .synopsis = "",
          .notes =
              R"~(rlock prints a line for each setting: its name, its value, and the option, variable, or file and line
-that it comes from. It does not show passwords, or texts that may contain one.
+that it comes from. It does not show passwords or texts that may contain one.
 
 Examples:
   rlock config
@@ -457,7 +463,7 @@ Exit status: 78 if a file, a variable or a value is wrong.
 )~"},
                              kLocal),
     {.name = "completion",
-     .summary = "print the completion of a shell",
+     .summary = "print the completion script for a shell",
      .synopsis = "bash|zsh|fish",
      .notes = R"~(Examples:
   source <(rlock completion bash)
