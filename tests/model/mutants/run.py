@@ -14,8 +14,8 @@ A fault is a block of the files beside this script:
 
   the lock is released twice          its name
   in src/run/life.cc by life          the file, and what notices it: a model (life, guards or scripts) and one of its
-                                      searches, the simulator (sim) and its servers, or bats files; behind the first
-                                      file only. Without this line: as of the fault above
+                                      searches, the simulator (sim), its servers and other options, or bats files;
+                                      behind the first file only. Without this line: as of the fault above
   -old text                           its lines, as they are in the file, or parts of them
   +new text                           what takes its place, if anything does
 
@@ -174,7 +174,7 @@ class Tests:
             return self.first(r"\[  FAILED  \] (.*?)(?: \(\d+ ms\))?$", ["build/unit_tests"])
         if fault.by[0] == "sim":
             self.build(["cmake", "--build", "build", "--target", "sim"])
-            words = ["build/sim", "--first", "--seconds", str(LONGEST), "--servers", fault.by[1]]
+            words = ["build/sim", "--first", "--seconds", str(LONGEST), "--servers", *fault.by[1:]]
             return self.first(r"VIOLATION (.*)", words)
         self.build(["cmake", "--build", "build", "--target", "rlock"])
         failed = r"not ok \d+ (.*)"
