@@ -223,18 +223,15 @@ const std::string& larger(const std::string& one, const std::string& other) {
 Error too_few(std::size_t voters, const std::vector<const Error*>& errors) {
   std::vector<Error::Code> codes;
   std::string why;
-  bool maybe_executed = false, refused = false;
+  bool maybe_executed = false;
   for (const Error* error : errors) {
     codes.push_back(error->code);
-    refused = refused || error->code == Error::Code::denied || error->message.contains(": the server answered: ");
     why += "; " + error->message;
     maybe_executed = maybe_executed || error->maybe_executed;
   }
   const auto [code, count] = most_common(codes);
   return {count >= majority_of(voters) ? code : Error::Code::unavailable,
-          "only " + some_of(voters - errors.size(), voters) + " servers " +
-              (refused ? "allowed the request" : "answered") + why,
-          maybe_executed};
+          "only " + some_of(voters - errors.size(), voters) + " servers carried out the request" + why, maybe_executed};
 }
 
 milliseconds longest_lease(const AcquireRequest& request, const Answers<Vote>& votes) {

@@ -87,7 +87,7 @@ first_lock() { python3 -c "import json, sys; lock = json.loads(sys.argv[1])[0]; 
 @test "servers that refuse the request have answered" {
   on_servers acl setuser default -eval -evalsha >/dev/null
   run -77 --separate-stderr rlock run job -- touch ran
-  [[ ! -e ran && $stderr == *'only 0 of 3 servers allowed the request; '*NOPERM* ]]
+  [[ ! -e ran && $stderr == *'only 0 of 3 servers carried out the request; '*NOPERM* ]]
   quorum_stop
 }
 
@@ -98,7 +98,7 @@ first_lock() { python3 -c "import json, sys; lock = json.loads(sys.argv[1])[0]; 
   refused 69 '' --lease 5s
   redis_stop s2
   redis_stop s3
-  refused 69 'only 1 of 3 servers answered'
+  refused 69 'only 1 of 3 servers carried out the request'
   [[ $(redis s1 exists job) == 0 ]] # given back
   refused 69 '; still waiting' -w 300ms
 }
@@ -366,7 +366,7 @@ hdel() { for server in "${@:2}"; do redis "$server" acl setuser default "$1hdel"
 @test "force-unlock: no renewal puts the lock back on a server that has taken it away, even if a majority has refused" {
   owner=$(rlock acquire job --lease 60s)
   hdel - s2 s3
-  tells 77 'only 1 of 3 servers allowed the request; ' rlock force-unlock --yes --now job
+  tells 77 'only 1 of 3 servers carried out the request; ' rlock force-unlock --yes --now job
   assert_says '; until a majority takes the lock away, it may still be held: try again'
   hdel + s2 s3
   rlock renew job --owner "$owner"
