@@ -49,8 +49,15 @@ everything() {
     owner=$(rlock acquire job --lease 30s) && rlock renew job --owner "$owner" && rlock status job &&
     rlock status && ! rlock run --wait 100ms job -- true && handed_over "$owner" &&
     released_before "$owner" && rlock acquire job --lease 30s && rlock force-unlock job --history --yes && rlock run --history job -- true &&
-    rlock history job && rlock history &&
+    rlock history job && rlock history && unrecorded &&
     rlock run -s job -- "$RLOCK" run -n -s job -- true && rlock run -x job -- true && slots && beside_fair_locks
+}
+
+# A hold whose lease has ended, and that no grant has recorded yet.
+unrecorded() {
+  local owner
+  owner=$(rlock acquire job --history --lease 30s) && redis srv -n 1 zadd 'rlock:hold:{job}:due' 1 "$owner" &&
+    [[ $(rlock history job) == *'lease ran out'* ]] && rlock release job --owner "$owner"
 }
 
 # A fair waiter of Redisson is called; one of ours joins its queue, and leaves it.
@@ -187,7 +194,7 @@ refused_to() {
   grant_team p:
   as_user team-p
   # The name of the tests above, with the prefix.
-  source <(declare -f everything slots handed_over beside_fair_locks called released_before |
+  source <(declare -f everything unrecorded slots handed_over beside_fair_locks called released_before |
     sed 's/{job}/{p:job}/g; s/\bjob\b/p:job/g; s/p:p:/p:/g')
   everything 2>"$BATS_TEST_TMPDIR/err" || { cat "$BATS_TEST_TMPDIR/err" && return 1; }
   silent
