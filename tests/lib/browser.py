@@ -152,8 +152,8 @@ def trouble_comes_first(browser):
 def what_is_unusual_is_said(browser):
     def strange(known):
         web, deploy, retry = (next(one for one in known['locks'] if one['name'] == name) for name in ('web', 'deploy', 'retry'))
-        web.update(ended=True, overdue_ms=0)
-        deploy.update(taken_by_rlock=False, owner='x:1', expires_in_ms=None)
+        web.update(ended=True, overdue_ms=0, pid=0)
+        deploy.update(taken_by_rlock=False, owner='x:1', pid=0, expires_in_ms=None)
         retry['forecast'] = {'holds': 5, 'median_ms': 60000, 'p90_ms': 60000, 'wait_ms': None}
         known['totals'] = [{'name': 'tick', 'losses': 1, 'forced': 2, 'skips': 3}]
         known['remarks'] = [{'text': '7 locks are left out'}]
