@@ -260,12 +260,6 @@ std::string_view secret_in(std::string_view url) {
   return may_be_password(info.substr(0, info.find(':')), info) ? info : password_in(url);
 }
 
-std::vector<Host> SilentSentinels::last(std::vector<Host> all) const {
-  const std::lock_guard guard(mutex_);
-  std::ranges::stable_partition(all, [&](const Host& one) { return std::ranges::find(hosts_, one) == hosts_.end(); });
-  return all;
-}
-
 bool SilentSentinels::has(const Host& sentinel) const {
   const std::lock_guard guard(mutex_);
   return std::ranges::find(hosts_, sentinel) != hosts_.end();

@@ -10,8 +10,6 @@ namespace rlock::redis {
 // The Sentinels that did not answer last time, so that one that hangs costs a process a second only once.
 class SilentSentinels {
  public:
-  // `all`, with these at the end.
-  std::vector<Host> last(std::vector<Host> all) const;
   void note(const Host& sentinel, bool silent);
   bool has(const Host& sentinel) const;
 

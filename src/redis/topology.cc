@@ -218,7 +218,9 @@ Result<Named> find_master(const Address& address, const Until& until) {
     }
     return false;
   };
-  auto failure = RLOCK_TRY(ask_each(address.silent->last(address.sentinels), 0, until, ask));
+  auto sentinels = address.sentinels;
+  std::ranges::stable_partition(sentinels, [&](const Host& one) { return !address.silent->has(one); });
+  auto failure = RLOCK_TRY(ask_each(sentinels, 0, until, ask));
   if (answers.empty()) {
     const std::string nobody = "no Sentinel knows a master " + in_quotes(address.master);
     if (unknown == address.sentinels.size()) return fail(Error::Code::config, nobody);
