@@ -21,7 +21,7 @@ bool same(const std::pair<lock::HolderInfo, TimePoint>& one, const lock::HolderI
 
 Result<std::unique_ptr<WaiterWatch>> WaiterWatch::start(std::vector<redis::Address> addresses, milliseconds exchange,
                                                         std::span<const lock::Hold> holds) {
-  std::unique_ptr<WaiterWatch> watch(new WaiterWatch(addresses, holds));
+  std::unique_ptr<WaiterWatch> watch(new WaiterWatch(addresses, exchange, holds));
   for (UniqueFd* event : {&watch->calls_, &watch->news_, &watch->stop_}) *event = RLOCK_TRY(make_event());
   std::vector<std::string> channels;
   for (const lock::Hold& hold : holds) channels.push_back(hold.name().wanted_channel());
@@ -32,7 +32,7 @@ Result<std::unique_ptr<WaiterWatch>> WaiterWatch::start(std::vector<redis::Addre
   watch->listening_ =
       RLOCK_TRY(redis::Listener::start(std::move(addresses), channels, exchange, display(holds), heard));
   try {
-    watch->looking_ = std::thread([&self = *watch, exchange] { self.look_after_calls(exchange); });
+    watch->looking_ = std::thread([&self = *watch] { self.look_after_calls(); });
   } catch (const std::system_error& error) {
     return std::unexpected(system_error("cannot start a thread that watches for waiters", error.code().value()));
   }
@@ -64,7 +64,7 @@ void WaiterWatch::call(const std::string& channel) {
   eventfd_write(calls_.get(), 1);
 }
 
-void WaiterWatch::look_after_calls(milliseconds exchange) {
+void WaiterWatch::look_after_calls() {
   const Until forever{TimePoint::max(), stop_.get()};
   while (wait_for(calls_.get(), POLLIN, forever) == WaitEnd::ready) {
     eventfd_t unused;
@@ -73,15 +73,15 @@ void WaiterWatch::look_after_calls(milliseconds exchange) {
       std::unique_lock guard(mutex_);
       const bool called = std::exchange(watched_[i].called, false);
       guard.unlock();
-      if (called) look(i, exchange);
+      if (called) look(i);
     }
     if (wait_for(-1, 0, forever.at_most(kLooksApart)) == WaitEnd::interrupted) return;
   }
 }
 
-void WaiterWatch::look(std::size_t hold, milliseconds exchange) {
+void WaiterWatch::look(std::size_t hold) {
   const lock::Lock& lock = holds_[hold].lock;
-  const Until end = Until{TimePoint::max(), stop_.get()}.at_most(exchange);
+  const Until end = Until{TimePoint::max(), stop_.get()}.at_most(exchange_);
   const auto status = servers_->inspect(lock.name, end, {.as_string = lock.layout == lock::Layout::string});
   if (!status) return log::debug(lock.name.display() + ": cannot look at the queue: " + status.error().message);
   if (status->queue.empty()) return first_[hold].reset();

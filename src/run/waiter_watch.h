@@ -35,14 +35,19 @@ class WaiterWatch {
     std::optional<lock::WaiterView> found;  // not taken yet
   };
 
-  WaiterWatch(std::vector<redis::Address> addresses, std::span<const lock::Hold> holds)
-      : servers_(std::move(addresses)), holds_(holds), first_(holds.size()), watched_(holds.size()) {}
+  WaiterWatch(std::vector<redis::Address> addresses, milliseconds exchange, std::span<const lock::Hold> holds)
+      : servers_(std::move(addresses)),
+        exchange_(exchange),
+        holds_(holds),
+        first_(holds.size()),
+        watched_(holds.size()) {}
   void call(const std::string& channel);  // empty: all
-  void look_after_calls(milliseconds exchange);
-  void look(std::size_t hold, milliseconds exchange);
+  void look_after_calls();
+  void look(std::size_t hold);
 
   // Of the thread that looks: the first waiter, and since when it waits.
   lock::Servers servers_;
+  const milliseconds exchange_;
   std::span<const lock::Hold> holds_;
   std::vector<std::optional<std::pair<lock::HolderInfo, TimePoint>>> first_;
 
