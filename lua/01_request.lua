@@ -166,8 +166,8 @@ end
 
 -- Most locks are free and have no waiters, so there is nothing that a grant would have to look at.
 local free = plain and verb == 'acquire' and not (request.wait or request.sole or request.once or request.history) and
-  redis.pcall('exists', lock, holder, queue, waiters, fair_queue, holds .. 'due',
-    request.vote and holds .. owner .. ':taken' or lock) == 0
+  redis.pcall('exists', lock, holder, queue, waiters, fair_queue, holds .. 'due') == 0 and
+  not (request.vote and redis.pcall('exists', holds .. owner .. ':taken') ~= 0)
 local function grant_free(token)
   redis.call('set', token_key, token)
   if request.login then redis.call('hdel', holds .. request.hold .. ':entry', '') end
