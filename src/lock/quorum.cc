@@ -235,11 +235,13 @@ Result<Released> Quorum::force_unlock(const Lock& lock, const HolderView& shown,
   };
   const auto answers = ask_each<Released>(ask, kLookLimit, until, most_answer<Released>, kLookLimit);
   auto forced = merge_forced(answers);
-  if (!forced) forced.error().message += "; until a majority takes the lock away, it may still be held: try again";
-  for (const Error* error : errors_in(answers)) {
-    if (!forced || !ours(*forced)) break;
-    log::warning(lock.name.display() + ": a majority of the servers has taken the lock away, without " +
-                 error->message + "; there it ends with its lease");
+  if (!forced) {
+    forced.error().message += "; until a majority takes the lock away, it may still be held: try again";
+  } else if (ours(*forced)) {
+    for (const Error* error : errors_in(answers)) {
+      log::warning(lock.name.display() + ": a majority of the servers has taken the lock away, without " +
+                   error->message + "; there it ends with its lease");
+    }
   }
   return forced;
 }

@@ -365,7 +365,7 @@ HolderView holding_of(const Reply& entry, Layout layout, milliseconds now,
   holding.begun = text_at(said, f::control) + " " + text_at(said, f::newest);
   holding.in_history = !text_at(said, f::history).empty();
   holding.who = holder_of(said);
-  if (!holding.who.listens) holding.who.pid = 0;
+  if (!holding.who.listens) holding.who.pid = 0;  // that of a process that has left its hold behind
   holding.token = text_at(said, f::token);
   holding.since = moment_of(said.value_of(f::since));
   if (holding.since) holding.held_for = std::max<milliseconds>(now - *holding.since, 0ms);
