@@ -34,6 +34,11 @@ epoch() { redis "${2:-a}" hget rlock:epoch "$1"; }
 new_life() { redis "${1:-a}" hset rlock:epoch life another server another >/dev/null; }
 # began_ago MS: the life of the data began then.
 began_ago() { redis a hset rlock:epoch since "$(($(server_us a) / 1000 - $1))" >/dev/null; }
+# whole_wait: how long newcomers wait from the beginning of the life on, in ms, however late they come.
+whole_wait() {
+  [[ $(rlock status --json job) =~ '"age_ms": '([0-9]+).*'"grants_begin_in_ms": '([0-9]+) ]]
+  echo "$((BASH_REMATCH[1] + BASH_REMATCH[2]))"
+}
 # background OPTION ... -- COMMAND ...: a job.
 background() {
   "$RLOCK" run --epoch-guard "$@" 2>>err 3>&- &
@@ -245,6 +250,7 @@ behind_sentinels() {
   wait_until promoted
   refused --lease 1s job
   [[ $output == *'was restarted or failed over'*'may have forgotten locks; grants begin in 1'[0-3]s ]]
+  [[ $(whole_wait) == 13000 ]]
   run -0 rlock run --lease 1s -n --epoch-guard=false other -- true
   # The same life, as a job sees it that is the first to come later.
   new_life r1
