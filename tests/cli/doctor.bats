@@ -31,8 +31,8 @@ others_are_fine() {
   ! grep -vE '^(ok |[0-9]+ warnings?: )' <<<"$output" | grep -vE "^[a-z]+ +($names)  "
 }
 
-# grant [RIGHT [PREFIX]]: the user "job" has the rights that `doctor --acl` prints and those that doctor itself needs,
-# except for one.
+# grant [RIGHT [PREFIX]]: the user "job" gets the rights that `doctor --acl` prints and those that doctor itself needs, but
+# not RIGHT.
 grant() { # shellcheck disable=SC2046 # words of a command
   redis srv $(rlock doctor --acl "${@:2}" | sed 's/SETUSER rlock/SETUSER job/; s/>PASSWORD/>pw/; s/$/ +info +config|get/' |
     tr ' ' '\n' | grep -vxF -- "${1:-nothing}")

@@ -148,7 +148,7 @@ monitor_rests() {
   job_status 78
 }
 
-@test "a hook that is not run any more, because the command is being stopped, uses no processor time" {
+@test "while the command is being stopped, a hook that would be due uses no processor time" {
   job_start --max-hold 500ms -k 6s --lease 60s --status-fd 7 --on-wanted 'touch called' job -- \
     bash -c 'trap "touch asked" TERM; touch begun; while :; do sleep 0.1; done' 7>lines
   wait_until test -e asked
