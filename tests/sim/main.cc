@@ -516,7 +516,7 @@ double seconds_in(const timeval& time) {
   return static_cast<double>(time.tv_sec) + static_cast<double>(time.tv_usec) / 1e6;
 }
 
-// That the worlds have used.
+// Used by all children that have ended: the worlds, and before them those of a shell that became this process.
 double cpu_seconds() {
   rusage used{};
   getrusage(RUSAGE_CHILDREN, &used);
@@ -526,6 +526,7 @@ double cpu_seconds() {
 int run(const Settings& settings) {
   Totals all;
   std::uint64_t seed = settings.seed, worlds = 0;
+  const double before = cpu_seconds();
   do {
     const auto result = run_world(settings, seed++);
     ++worlds;
@@ -556,8 +557,9 @@ int run(const Settings& settings) {
       const auto value = [](char c) { return c == 0 ? 0 : c <= '9' ? c - '0' : c - 'a' + 10; };
       all.digest[i] = "0123456789abcdef"[(value(all.digest[i]) + value(result->digest[i])) % 16];
     }
-  } while ((worlds < settings.worlds || cpu_seconds() < settings.seconds) && !(settings.first && all.violations > 0));
-  const double cpu = cpu_seconds();
+  } while ((worlds < settings.worlds || cpu_seconds() - before < settings.seconds) &&
+           !(settings.first && all.violations > 0));
+  const double cpu = cpu_seconds() - before;
   std::uint64_t faults = 0, kinds = 0;
   for (const std::uint64_t count : all.faults) {
     faults += count;
