@@ -30,7 +30,7 @@ PACKAGES="$BUILD_PACKAGES libgtest-dev bats procps strace python3 python3-msgpac
 # The tests with the real Redisson and the libraries of Python, the wheel, Prometheus, pages in a browser, and
 # the linters: always in CI, else if their tools are installed.
 if [ -n "${CI:-}" ]; then
-  PACKAGES="$PACKAGES maven default-jdk-headless groovy python3-venv python3-wheel rpm xz-utils dpkg-dev ca-certificates clang-format-19 clang-tidy-19 shellcheck lua-check prometheus"
+  PACKAGES="$PACKAGES maven default-jdk-headless groovy python3-venv python3-wheel rpm xz-utils dpkg-dev ca-certificates clang-format-19 clang-tidy-19 shellcheck lua-check prometheus busybox-static logrotate"
   command -v npm >/dev/null || PACKAGES="$PACKAGES nodejs npm"
   # Ubuntu's Chromium is a snap.
   ! grep -qx ID=debian /etc/os-release ||

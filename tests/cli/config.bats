@@ -3,6 +3,7 @@
 
 load ../lib/server
 
+setup_file() { open_server; }
 setup() {
   use_server srv
   export XDG_CONFIG_HOME=$PWD/config

@@ -155,7 +155,7 @@ exec_start() { here <"$EXAMPLES/$1" | sed -n 's/^ExecStart=//p'; }
   echo more >srv/logs/a.log
   run -0 as_cron
   [[ -s srv/logs/a.log ]]
-  redis srv del logs 'rlock:holder:{logs}'
+  redis srv del logs 'rlock:once:{logs}'
 }
 
 @test "CI: two steps in separate shells; a cancelled job leaves nothing behind" {
