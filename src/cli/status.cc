@@ -307,7 +307,7 @@ Result<int> have_succeeded(lock::Servers& servers, const StatusOptions& options)
         in_time || last.failed.empty() ? "" : "; " + failure_text(last.failed.front(), last.ago(last.failed.front()));
     text += name.display() + ": " +
             (in_time ? "succeeded " + who
-             : never ? "no success is known, in the history or of --once"
+             : never ? "no success is known from the history or --once"
                      : "no success within " + format_duration(options.succeeded_within) + "; the last was " + who) +
             failed + RLOCK_TRY(what_is_in_the_way(servers, name, options.timeout)) + "\n";
   }

@@ -256,7 +256,7 @@ constexpr auto kStatus = part<StatusOptions, Group::general>({
 
 constexpr auto kHistory = part<HistoryOptions, Group::general>({
     {"--limit", "N", into<number<1, 100'000, "a number of holds, from 1 to 100000">, &HistoryOptions::limit>,
-     "show at most the newest N holds", kOften, HistoryOptions::kDefaultLimit},
+     "show at most the newest N holds; more by default with --html or --report", kOften, HistoryOptions::kDefaultLimit},
     {"--since", "TIME", into<point_in_time, &HistoryOptions::since>,
      "show holds that ended at TIME or later: 2026-01-31, 2026-01-31T12:00:00Z, 2h, \"2 days ago\", yesterday", kOften},
     {"--failed", "", into<flag, &HistoryOptions::failed>,
@@ -395,8 +395,8 @@ Examples:
          .notes =
              R"~(rlock shows the holder and asks for confirmation; without a terminal it needs --yes. It asks an
 rlock run to stop its command, and the lock is free once all processes of the command have ended. With --now, or
-if the holder cannot be asked (rlock acquire, a Java service), rlock deletes the lock at once. What runs under
-the lock then overlaps with the next holder; a command of rlock run does so only until its next renewal.
+if the holder cannot be asked (rlock acquire --lease, a Java service), rlock deletes the lock at once. What runs
+under the lock then overlaps with the next holder; a command of rlock run does so only until its next renewal.
 
 Examples:
   rlock force-unlock deploy

@@ -64,7 +64,7 @@ waiter() {
   failed 78 --on-acquire false job -- true
   failed 127 job -- ./no-such-program
   run -1 rlock status --succeeded-within 1h job
-  [[ $output == 'job: no success is known, in the history or of --once; failed with status 127 '*' (./no-such-program)' ]]
+  [[ $output == 'job: no success is known from the history or --once; failed with status 127 '*' (./no-such-program)' ]]
   rlock status --json job >all
   python3 "$TESTS_DIR/lib/schema.py" "$TESTS_DIR/../docs/schema/status.json" <all
   [[ $(python3 -c 'import json; print(json.load(open("all"))[0]["failures"][0]["status"])') == 127 ]]

@@ -17,7 +17,7 @@ history() { redis srv xadd 'rlock:history:{job}' "$1" outcome released owner "$3
 @test "a success of the distant future does not count, as after a large step of the server's clock" {
   history 1995652280990-0 1995652280990 future
   succeeded 1m job
-  [[ $status == 1 && $output == 'job: no success is known, in the history or of --once' ]]
+  [[ $status == 1 && $output == 'job: no success is known from the history or --once' ]]
   # Its id is later than its time.
   history '*' "$(date +%s000)" later
   history '*' 1995652280990 future

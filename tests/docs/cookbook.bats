@@ -172,7 +172,7 @@ rows() {
 @test "did it happen: 0 or 1, with one line" {
   block 'succeeded-within 26h daily-report'
   follow script
-  [[ $output == $'daily-report: no success is known, in the history or of --once\ncall someone' ]]
+  [[ $output == $'daily-report: no success is known from the history or --once\ncall someone' ]]
   rlock run --once-per day daily-report -- true
   follow script
   [[ $output == 'daily-report: succeeded '* && $output != *call* ]]
