@@ -6,6 +6,7 @@
 #include <netinet/tcp.h>
 #include <poll.h>
 #include <signal.h>
+#include <sys/ioctl.h>
 
 #include "base/log.h"
 #include "base/process.h"
@@ -253,10 +254,13 @@ Error Connection::refusal(std::string_view text) const {
 // then meant for all. A server that expects TLS closes plain connections.
 //
 // Of a closed socket the kernel would go on sending what has not arrived, for minutes (socket(7), SO_LINGER). An
-// acquire could then take the lock again after a later sending of it was answered, and the lock given back.
+// acquire could then take the lock again after a later sending of it was answered, and the lock given back. If all has
+// arrived, maybe a release at a server that hangs, that would be lost with a connection that was not accepted yet.
 Error Connection::lost(Error error, const Until& until) const {
+  int on_the_way = 0;
   const linger nothing{.l_onoff = 1, .l_linger = 0};
-  setsockopt(fd(), SOL_SOCKET, SO_LINGER, &nothing, sizeof nothing);
+  if (ioctl(fd(), TIOCOUTQ, &on_the_way) != 0 || on_the_way > 0)
+    setsockopt(fd(), SOL_SOCKET, SO_LINGER, &nothing, sizeof nothing);
   if (said_ && error.code == Error::Code::unavailable && !until.over()) return sent_before(*said_);
   if (may_want_tls_ && error.code != Error::Code::interrupted && !until.over()) {
     error.message += "; if the server uses TLS, write rediss://";
