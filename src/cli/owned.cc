@@ -65,8 +65,7 @@ Result<void> expect_no_command(const Result<lock::Status>& status, const lock::O
   if (!status) return {};  // the release says why
   const auto hold = std::ranges::find(status->holders, owner.text(), &lock::HolderView::owner);
   if (hold == status->holders.end() || !hold->is_of_run() || hold->holds > 1) return {};  // run --owner has its own
-  return fail(Error::Code::wrong_kind, "not released: rlock run has it, process " + std::to_string(hold->who.pid) +
-                                           " on " + escaped(hold->who.host, 100) +
+  return fail(Error::Code::wrong_kind, "not released: rlock run has it, " + hold->who.process() +
                                            ", and releases it when its command has ended; to stop that, use rlock "
                                            "force-unlock");
 }

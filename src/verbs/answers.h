@@ -62,8 +62,8 @@ struct HolderView {
   Slots slots;                       // of a semaphore
 
   // Whether a command runs under it, which `rlock run` would have to stop. A keeper (acquire --for-pid) describes
-  // another process than its own.
-  bool is_of_run() const { return who.listens && owner.ends_with(":" + std::to_string(who.pid)); }
+  // another process than its own, and the process of run --owner is not known.
+  bool is_of_run() const { return who.listens && (who.pid == 0 || owner.ends_with(":" + std::to_string(who.pid))); }
 };
 
 // What is to run only once (lua/features/08_once.lua).

@@ -365,7 +365,8 @@ HolderView holding_of(const Reply& entry, Layout layout, milliseconds now,
   holding.begun = text_at(said, f::control) + " " + text_at(said, f::newest);
   holding.in_history = !text_at(said, f::history).empty();
   holding.who = holder_of(said);
-  if (!holding.who.listens) holding.who.pid = 0;  // that of a process that has left its hold behind
+  // That of a process that has left its hold behind, maybe to a job (rlock run --owner), of which this is the id.
+  if (text_at(said, f::control) != "1") holding.who.pid = 0;
   holding.token = text_at(said, f::token);
   holding.since = moment_of(said.value_of(f::since));
   if (holding.since) holding.held_for = std::max<milliseconds>(now - *holding.since, 0ms);

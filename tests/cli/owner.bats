@@ -36,6 +36,16 @@ used() { tells 76 "$1" rlock run --owner "$owner" "${@:2}" -- touch ran && [[ ! 
   used "apply: not held by owner $owner: its lease has ended, or it was released" apply
 }
 
+@test "status shows no process while the command runs, because that of the acquire has ended" {
+  owner=$(rlock acquire --lease 60s job)
+  run -0 rlock run --owner "$owner" job -- "$RLOCK" status job
+  [[ $output == *"holder    $(id -un)@$(uname -n)"$'\ncommand'* ]]
+  begin
+  rlock release --owner "$owner" job
+  tells 76 "not released: rlock run has it, $(id -un)@$(uname -n), and releases it" rlock release --owner "$owner" job
+  job_finish end 3
+}
+
 @test "it is renewed while the command runs, and nested runs work" {
   owner=$(rlock acquire --lease 6s job)
   run -0 rlock run --owner "$owner" --lease 6s job -- bash -c '
