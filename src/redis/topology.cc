@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "redis/topology.h"
 
+#include "base/log.h"
 #include "base/text.h"
 #include "redis/server_error.h"
 
@@ -9,6 +10,7 @@ namespace {
 
 constexpr milliseconds kForOne = 1s;         // the limit for one Sentinel, or one server of a cluster
 constexpr milliseconds kForOneMore = 200ms;  // if the answers of most Sentinels are there
+constexpr milliseconds kSilentFor = 10s;     // in which one that was silent is not asked if they are there
 constexpr int kMostTeachers = 2;             // to ask in one attempt, after an owner was lost
 
 Error late() { return {Error::Code::unavailable, "no answer in time"}; }
@@ -208,18 +210,21 @@ Result<Named> find_master(const Address& address, const Until& until) {
   std::size_t unknown = 0;
   const auto by_most = [&] { return 2 * answers.size() > address.sentinels.size(); };
   const auto ask = [&](const Host& sentinel, const Until& end) -> Result<bool> {
-    if (by_most() && address.silent->has(sentinel)) return true;
+    const auto silent = address.silent->since(sentinel);
+    if (by_most() && silent && BootClock::now() < *silent + kSilentFor) return false;
     const auto answer = ask_sentinel(address, sentinel, by_most() ? end.at_most(kForOneMore) : end);
+    if (!answer) log::debug(answer.error().message);
     address.silent->note(sentinel, !answer && answer.error().code == Error::Code::unavailable);
     if (const auto named = RLOCK_TRY(answer)) {
       answers.push_back(*named);
     } else {
       ++unknown;
+      log::debug(sentinel.display() + ": it knows no master " + in_quotes(address.master));
     }
     return false;
   };
   auto sentinels = address.sentinels;
-  std::ranges::stable_partition(sentinels, [&](const Host& one) { return !address.silent->has(one); });
+  std::ranges::stable_partition(sentinels, [&](const Host& one) { return !address.silent->since(one); });
   auto failure = RLOCK_TRY(ask_each(sentinels, 0, until, ask));
   if (answers.empty()) {
     const std::string nobody = "no Sentinel knows a master " + in_quotes(address.master);
@@ -229,7 +234,9 @@ Result<Named> find_master(const Address& address, const Until& until) {
     return std::unexpected(both(why, {Error::Code::unavailable, nobody + " among those that answer"}));
   }
   // From the latest failover that any of them knows; the others learn of it within a second.
-  Named latest = *std::ranges::max_element(answers, {}, &Named::epoch);
+  Named latest = *std::ranges::max_element(answers, {}, [&](const Named& one) {
+    return std::pair(one.epoch, std::ranges::count(answers, one.master, &Named::master));
+  });
   latest.by_most = by_most();
   return latest;
 }

@@ -89,7 +89,7 @@ std::string follow_master(redis::Client& client, const Until& until) {
   switch (*standing) {
     case Standing::master: return "";
     case Standing::another: log::debug("the Sentinels name another master now"); return "";
-    case Standing::by_few: return "no more than half of the Sentinels answer";
+    case Standing::by_few: return "no more than half of the Sentinels answer (-v says why)";
     case Standing::another_by_few: return "no more than half of the Sentinels answer, and they name another master";
   }
   return "";

@@ -79,6 +79,36 @@ other_master() { [[ $(master_now "${1:-s1}") != m ]]; }
   refused 64 'write the scheme once, before all hosts' "redis+sentinel://127.0.0.1:1,redis://127.0.0.1:2/mymaster"
 }
 
+# By then it may know of a failover of which the others have not heard.
+@test "a Sentinel that was silent is asked again" {
+  begin 0 3
+  redis_stop s3
+  job_until go --lease 6s job
+  wait_until held_on m
+  sentinel_run s3
+  redis s3 acl setuser default -sentinel\|master
+  asked() { [[ $(redis s3 acl log) == *'sentinel|master'* ]]; }
+  wait_until asked
+  job_finish go 3
+}
+
+@test "Sentinels disagree about the master since their start: what most say counts" {
+  begin 1 3
+  redis s1 sentinel remove mymaster
+  redis s1 sentinel monitor mymaster 127.0.0.1 "$r1_port" 3
+  prints 1 rlock run job -- redis-cli -p "$m_port" exists job
+}
+
+@test "most Sentinels refuse us: a message, and -v says why" {
+  begin 0 3
+  redis s2 acl setuser default -sentinel\|master
+  redis s3 acl setuser default -sentinel\|master
+  run -0 --separate-stderr rlock run job -- true
+  [[ $stderr == *'no more than half of the Sentinels answer (-v says why)'* && $stderr != *"$s3_port: "* ]]
+  run -0 --separate-stderr rlock run -v job -- true
+  [[ $stderr == *"$s3_port: "*NOPERM* ]]
+}
+
 # A Sentinel that has slept still names the old master, until it hears from the others.
 @test "Sentinels disagree: the one that knows the latest failover counts" {
   sentinels_start 1 3
