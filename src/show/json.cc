@@ -39,7 +39,8 @@ void add_escaped(Json& json, const lock::LockName& name) {
 }
 
 Json to_json(const lock::HolderInfo& holder) {
-  Json json = {{"host", holder.host}, {"pid", holder.pid}};
+  // Not 0, which is the caller's own group for kill(1).
+  Json json = {{"host", holder.host}, {"pid", holder.pid > 0 ? Json(holder.pid) : Json(nullptr)}};
   for (const auto& [name, text] : lua::kSelfTexts) json[name] = holder.*text;
   return json;
 }

@@ -41,6 +41,7 @@ used() { tells 76 "$1" rlock run --owner "$owner" "${@:2}" -- touch ran && [[ ! 
   run -0 rlock run --owner "$owner" job -- "$RLOCK" status job
   [[ $output == *"holder    $(id -un)@$(uname -n)"$'\ncommand'* ]]
   begin
+  [[ $(rlock status --json job) == *'"pid": null,'* ]] # 0 would be the group of the caller for kill(1)
   rlock release --owner "$owner" job
   tells 76 "not released: rlock run has it, $(id -un)@$(uname -n), and releases it" rlock release --owner "$owner" job
   job_finish end 3

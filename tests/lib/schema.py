@@ -32,7 +32,7 @@ def check(value, schema, at):
     types = [types] if isinstance(types, str) else types
     assert not types or any(is_a(value, one) for one in types), (at, value, types)
     assert "enum" not in schema or value in schema["enum"], (at, value)
-    assert "minimum" not in schema or value >= schema["minimum"], (at, value)
+    assert "minimum" not in schema or value is None or value >= schema["minimum"], (at, value)
     assert "pattern" not in schema or re.search(schema["pattern"], value), (at, value)
     for number, item in enumerate(value if isinstance(value, list) else []):
         check(item, schema["items"], f"{at}[{number}]")
