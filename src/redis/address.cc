@@ -260,16 +260,15 @@ std::string_view secret_in(std::string_view url) {
   return may_be_password(info.substr(0, info.find(':')), info) ? info : password_in(url);
 }
 
-std::optional<TimePoint> SilentSentinels::since(const Host& sentinel) const {
+bool SilentSentinels::has(const Host& sentinel) const {
   const std::lock_guard guard(mutex_);
-  const auto found = std::ranges::find(hosts_, sentinel, &std::pair<Host, TimePoint>::first);
-  return found == hosts_.end() ? std::nullopt : std::optional(found->second);
+  return std::ranges::find(hosts_, sentinel) != hosts_.end();
 }
 
 void SilentSentinels::note(const Host& sentinel, bool silent) {
   const std::lock_guard guard(mutex_);
-  std::erase_if(hosts_, [&](const auto& one) { return one.first == sentinel; });
-  if (silent) hosts_.emplace_back(sentinel, BootClock::now());
+  std::erase(hosts_, sentinel);
+  if (silent) hosts_.push_back(sentinel);
 }
 
 std::string Address::text(bool whole) const {

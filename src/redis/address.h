@@ -7,17 +7,16 @@
 
 namespace rlock::redis {
 
-// The Sentinels that did not answer last time, so that one that hangs costs a process a second only once. It is asked
-// again, because it may answer by now, and know of a failover before the others do.
+// The Sentinels that did not answer last time, so that one that hangs costs a process a second only once. It goes on
+// being asked, but for a shorter time: it may answer by now, and know of a failover before the others do.
 class SilentSentinels {
  public:
   void note(const Host& sentinel, bool silent);
-  // When it was noted; none: it is not silent.
-  std::optional<TimePoint> since(const Host& sentinel) const;
+  bool has(const Host& sentinel) const;
 
  private:
   mutable std::mutex mutex_;
-  std::vector<std::pair<Host, TimePoint>> hosts_;
+  std::vector<Host> hosts_;
 };
 
 struct Address {

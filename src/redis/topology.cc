@@ -10,7 +10,7 @@ namespace {
 
 constexpr milliseconds kForOne = 1s;         // the limit for one Sentinel, or one server of a cluster
 constexpr milliseconds kForOneMore = 200ms;  // if the answers of most Sentinels are there
-constexpr milliseconds kSilentFor = 10s;     // in which one that was silent is not asked if they are there
+constexpr milliseconds kForSilent = 50ms;    // the same for one that was silent last time
 constexpr int kMostTeachers = 2;             // to ask in one attempt, after an owner was lost
 
 Error late() { return {Error::Code::unavailable, "no answer in time"}; }
@@ -210,9 +210,8 @@ Result<Named> find_master(const Address& address, const Until& until) {
   std::size_t unknown = 0;
   const auto by_most = [&] { return 2 * answers.size() > address.sentinels.size(); };
   const auto ask = [&](const Host& sentinel, const Until& end) -> Result<bool> {
-    const auto silent = address.silent->since(sentinel);
-    if (by_most() && silent && BootClock::now() < *silent + kSilentFor) return false;
-    const auto answer = ask_sentinel(address, sentinel, by_most() ? end.at_most(kForOneMore) : end);
+    const milliseconds for_more = address.silent->has(sentinel) ? kForSilent : kForOneMore;
+    const auto answer = ask_sentinel(address, sentinel, by_most() ? end.at_most(for_more) : end);
     if (!answer) log::debug(answer.error().message);
     address.silent->note(sentinel, !answer && answer.error().code == Error::Code::unavailable);
     if (const auto named = RLOCK_TRY(answer)) {
@@ -224,7 +223,7 @@ Result<Named> find_master(const Address& address, const Until& until) {
     return false;
   };
   auto sentinels = address.sentinels;
-  std::ranges::stable_partition(sentinels, [&](const Host& one) { return !address.silent->since(one); });
+  std::ranges::stable_partition(sentinels, [&](const Host& one) { return !address.silent->has(one); });
   auto failure = RLOCK_TRY(ask_each(sentinels, 0, until, ask));
   if (answers.empty()) {
     const std::string nobody = "no Sentinel knows a master " + in_quotes(address.master);

@@ -23,12 +23,12 @@ struct Named {
 };
 
 // Asks the Sentinels one after another. Each gets its share of the remaining time, but at most a second. If more than
-// half of them have named a master, the others get 200 ms, or are not asked if they were silent in the last 10 s. The
-// answer with the highest configuration epoch counts, even if the others agree: it comes from the latest failover, of
-// which the Sentinel that led it knows first, while one behind a partition goes on naming the old master. Of equal
-// epochs, what most say counts. Errors: unavailable (none that knows the master answers, and some may later),
-// untrusted, denied (all of them refuse us), config (all of them answer, and none knows the master), interrupted.
-// REQUIRES: an address with Sentinels.
+// half of them have named a master, the others get 200 ms, or 50 ms if they were silent last time. The answer with the
+// highest configuration epoch counts, even if the others agree: it comes from the latest failover, of which the
+// Sentinel that led it knows first, while one behind a partition goes on naming the old master. Of equal epochs, what
+// most say counts. Errors: unavailable (none that knows the master answers, and some may later), untrusted, denied (all
+// of them refuse us), config (all of them answer, and none knows the master), interrupted. REQUIRES: an address with
+// Sentinels.
 Result<Named> find_master(const Address& address, const Until& until);
 
 // Asks the known servers and those of the address, one after another, until one says which server keeps which slot, and

@@ -133,7 +133,7 @@ end_mine() {
   if [[ $1 == -* ]]; then signal=$1 && shift; fi
   for pid; do
     { read -r stat <"/proc/${pid:-none}/stat"; } 2>/dev/null || continue
-    [[ ! ${stat##*) } =~ ^.\ $BASHPID\  ]] || kill "$signal" "$pid"
+    [[ ! ${stat##*) } =~ ^.\ $BASHPID\  ]] || kill "$signal" "$pid" 2>/dev/null || gone "$pid" # it ends meanwhile
   done
 }
 
