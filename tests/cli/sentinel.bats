@@ -107,6 +107,13 @@ other_master() { [[ $(master_now "${1:-s1}") != m ]]; }
   [[ $stderr == *'no more than half of the Sentinels answer (-v says why)'* && $stderr != *"$s3_port: "* ]]
   run -0 --separate-stderr rlock run -v job -- true
   [[ $stderr == *"$s3_port: "*NOPERM* ]]
+  doctor_says warn 'no more than half of them answer'
+  redis s2 acl setuser default +sentinel\|master
+  doctor_says ok 'more than half of them name this server'
+}
+doctor_says() {
+  run rlock doctor
+  [[ $output =~ "$1"\ +sentinels\ +"$2" ]]
 }
 
 # A Sentinel that has slept still names the old master, until it hears from the others.
