@@ -92,6 +92,13 @@ other_master() { [[ $(master_now "${1:-s1}") != m ]]; }
   job_finish go 3
 }
 
+@test "a Sentinel that is twice in the address counts once" {
+  begin 0 2
+  RLOCK_URL=$(sentinels_url s1 s1 s2)
+  redis_stop s2
+  doctor_says warn 'no more than half of them answer'
+}
+
 @test "Sentinels disagree about the master since their start: what most say counts" {
   begin 1 3
   redis s1 sentinel remove mymaster
