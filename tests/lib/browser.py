@@ -154,6 +154,7 @@ def what_is_unusual_is_said(browser):
         web, deploy, retry = (next(one for one in known['locks'] if one['name'] == name) for name in ('web', 'deploy', 'retry'))
         web.update(ended=True, overdue_ms=0, pid=0)
         deploy.update(taken_by_rlock=False, owner='x:1', pid=0, expires_in_ms=None)
+        deploy['queue'][0].update(host='', user='', pid=None)  # its record was lost
         retry['forecast'] = {'holds': 5, 'median_ms': 60000, 'p90_ms': 60000, 'wait_ms': None}
         known['totals'] = [{'name': 'tick', 'losses': 1, 'forced': 2, 'skips': 3}]
         known['remarks'] = [{'text': '7 locks are left out'}]
@@ -166,6 +167,7 @@ def what_is_unusual_is_said(browser):
     by_name = {it.text.split()[0]: it.text for it in seen(browser, 'article')}
     assert 'held, job ended' in by_name['web'] and 'has ended; --min-hold keeps the lock' in by_name['web'] and ' pid ' not in by_name['web']
     assert 'x:1' in by_name['deploy'] and 'not taken by rlock' in by_name['deploy'] and 'never ends' in by_name['deploy']
+    assert ' pid ' not in by_name['deploy'], by_name['deploy']
     assert 'usually 1m00s each; this one already takes longer' in by_name['retry'], by_name['retry']
     assert '1 lost · 2 taken away · 3 not acquired' in by_name['tick'], by_name['tick']
     assert '2 of 3 slots taken' in by_name['pool'] and '(gpu1)' in by_name['pool'] and '(reads)' in by_name['pool'], by_name['pool']
