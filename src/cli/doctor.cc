@@ -61,15 +61,13 @@ bool is_guarded(lock::Servers& servers, std::size_t i) {
 }
 
 Check check_sentinels(redis::Client& client, milliseconds exchange) {
+  using Standing = redis::Client::Standing;
   constexpr std::string_view name = "sentinels";
   const auto standing = client.standing(Until{}.at_most(exchange));
-  if (standing && *standing == redis::Client::Standing::master) {
-    return {Verdict::ok, name, "more than half of them name this server", ""};
-  }
-  return {Verdict::warn, name,
-          !standing                                       ? standing.error().message
-          : *standing == redis::Client::Standing::another ? "they name another server now"
-                                                          : "no more than half of them answer",
+  if (standing == Standing::master) return {Verdict::ok, name, "more than half of them answer: this server", ""};
+  if (standing == Standing::another)
+    return {Verdict::warn, name, "they name another server now", "run rlock doctor again"};
+  return {Verdict::warn, name, standing ? "no more than half of them answer" : standing.error().message,
           "make sure that all in the address run, and that this user may ask them (-v says why one does not answer)"};
 }
 

@@ -64,9 +64,9 @@ lock::HistoryNote note_of(const lock::LockName& name, const Result<lock::Status>
 Result<void> expect_no_command(const Result<lock::Status>& status, const lock::OwnerId& owner) {
   if (!status) return {};  // the release says why
   const auto hold = std::ranges::find(status->holders, owner.text(), &lock::HolderView::owner);
-  // Beside the hold of the acquire, run --owner has its own. Other holds are those of nested runs.
-  const bool is_beside = hold != status->holders.end() && hold->who.pid == 0 && hold->holds > 1;
-  if (hold == status->holders.end() || !hold->is_of_run() || is_beside) return {};
+  if (hold == status->holders.end() || !hold->is_of_run()) return {};
+  // The acquire's, beside that of run --owner. Other additional holds are those of nested runs.
+  if (hold->who.pid == 0 && hold->holds > 1) return {};
   return fail(Error::Code::wrong_kind, "not released: rlock run has it, " + hold->who.process() +
                                            ", and releases it when its command has ended; to stop that, use rlock "
                                            "force-unlock");

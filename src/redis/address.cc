@@ -99,8 +99,10 @@ Result<std::vector<Host>> read_hosts(std::string_view text, Kind kind) {
   for (const std::string& part : split(text, ',')) {
     if (part.ends_with(':')) return bad_address("write the scheme once, before all hosts");
     const Host host = RLOCK_TRY(read_host(part, {"", kind == Kind::sentinel ? 26379 : 6379}));
-    if (host.name.empty()) hosts.clear();
-    if (host.name.empty()) break;
+    if (host.name.empty()) {
+      hosts.clear();
+      break;
+    }
     if (std::ranges::count(hosts, host) == 0) hosts.push_back(host);  // each Sentinel counts once
   }
   if (!hosts.empty()) return hosts;

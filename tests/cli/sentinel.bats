@@ -116,7 +116,7 @@ other_master() { [[ $(master_now "${1:-s1}") != m ]]; }
   [[ $stderr == *"$s3_port: "*NOPERM* ]]
   doctor_says warn 'no more than half of them answer'
   redis s2 acl setuser default +sentinel\|master
-  doctor_says ok 'more than half of them name this server'
+  doctor_says ok 'more than half of them answer: this server'
 }
 doctor_says() {
   run rlock doctor
