@@ -60,17 +60,6 @@ bool is_guarded(lock::Servers& servers, std::size_t i) {
   return servers.quorum() || lock::guard_of(servers.client(i).address()) != lock::Guard::off;
 }
 
-Check check_sentinels(redis::Client& client, milliseconds exchange) {
-  using Standing = redis::Client::Standing;
-  constexpr std::string_view name = "sentinels";
-  const auto standing = client.standing(Until{}.at_most(exchange));
-  if (standing == Standing::master) return {Verdict::ok, name, "more than half of them answer: this server", ""};
-  if (standing == Standing::another)
-    return {Verdict::warn, name, "they name another server now", "run rlock doctor again"};
-  return {Verdict::warn, name, standing ? "no more than half of them answer" : standing.error().message,
-          "make sure that all in the address run, and that this user may ask them (-v says why one does not answer)"};
-}
-
 // Checks one server, apart from the rights of the user, which are the same on all servers of a cluster.
 Result<std::vector<Check>> examine_part(redis::Client& client, bool guarded, const std::string& prefix,
                                         milliseconds exchange) {
@@ -78,7 +67,7 @@ Result<std::vector<Check>> examine_part(redis::Client& client, bool guarded, con
   std::vector<Check> all = {check_round_trip(readings), check_clock(readings)};
   if (const auto lasts = client.certificate_lasts()) all.push_back(check_certificate(*lasts));
   const ServerFacts facts = RLOCK_TRY(ask_server(client, prefix, exchange));
-  if (facts.behind_sentinels) all.push_back(check_sentinels(client, exchange));
+  if (facts.behind_sentinels) all.push_back(check_sentinels(client.standing(Until{}.at_most(exchange))));
   // It refuses nearly everything now, so the other checks would be misleading.
   if (facts.info && facts.info->number("loading").value_or(0) != 0) {
     return std::unexpected(

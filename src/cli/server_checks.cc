@@ -285,4 +285,14 @@ Check check_certificate(const redis::CertificateLife& life) {
   return {Verdict::warn, name, seen, advice};
 }
 
+Check check_sentinels(const Result<redis::Client::Standing>& standing) {
+  using Standing = redis::Client::Standing;
+  constexpr std::string_view name = "sentinels";
+  if (standing == Standing::master) return {Verdict::ok, name, "more than half of them answer: this server", ""};
+  if (standing == Standing::another)
+    return {Verdict::warn, name, "they name another server now", "run rlock doctor again"};
+  return {Verdict::warn, name, standing ? "no more than half of them answer" : standing.error().message,
+          "make sure that all in the address run, and that this user may ask them (-v says why one does not answer)"};
+}
+
 }  // namespace rlock::cli

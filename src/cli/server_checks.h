@@ -50,5 +50,7 @@ Check check_clock(std::span<const redis::ClockReading> readings);
 Check check_slots(int servers, int without);
 // `life`: that of a verified chain.
 Check check_certificate(const redis::CertificateLife& life);
+// `standing`: what the Sentinels say about the server.
+Check check_sentinels(const Result<redis::Client::Standing>& standing);
 
 }  // namespace rlock::cli
