@@ -4,6 +4,9 @@
 # shellcheck disable=SC2034
 BUILD_PACKAGES='cmake ninja-build g++ libhiredis-dev libc-ares-dev libssl-dev zlib1g-dev libzstd-dev
   libcli11-dev libspdlog-dev libfmt-dev nlohmann-json3-dev redis-server'
+# What the searches over the script and the simulator need in addition.
+# shellcheck disable=SC2034
+MODEL_PACKAGES='libgtest-dev liblua5.1-0-dev libxxhash-dev'
 
 say() { printf '\n== %s\n' "$*"; }
 

@@ -14,7 +14,7 @@ cd "$(dirname "$0")/../.."
 build=${1:-build}
 . packaging/install.sh
 # shellcheck disable=SC2086 # a list of words
-need_packages $BUILD_PACKAGES libgtest-dev liblua5.1-0-dev libxxhash-dev python3
+need_packages $BUILD_PACKAGES $MODEL_PACKAGES python3
 out=$(mktemp)
 trap 'rm -f "$out"' EXIT
 trap 'exit 1' HUP INT TERM

@@ -12,7 +12,7 @@ cd "$(dirname "$0")/../../.."
 # shellcheck disable=SC1091
 . packaging/install.sh
 # shellcheck disable=SC2086 # a list of words
-need_packages $BUILD_PACKAGES libgtest-dev liblua5.1-0-dev libxxhash-dev
+need_packages $BUILD_PACKAGES $MODEL_PACKAGES
 build=${BUILD:-build}
 [ -f "$build/build.ninja" ] || quietly cmake -S . -B "$build" -G Ninja -DCMAKE_BUILD_TYPE=Release
 quietly cmake -S . -B "$build" -DBUILD_TESTING=ON
