@@ -161,7 +161,10 @@ class TakenLock {
     TimePoint speak_at = BootClock::now() + kSilence;
     for (const Until over = Until{}.at_most(wait);; wait_for(-1, 0, over.at_most(kLookAgain))) {
       if (RLOCK_TRY(ask_once(holders)) && !std::exchange(heard, true)) {
-        RLOCK_TRY(say(std::string(": the holder has been asked to stop") + (wait > 0ms ? "; waiting for it" : "")));
+        const bool stops = std::ranges::any_of(holders, &lock::HolderView::is_of_run);
+        RLOCK_TRY(say(std::string(": the holder has been asked to ") +
+                      (stops ? "stop" : "release it; the process for which it is held goes on without it") +
+                      (wait > 0ms ? "; waiting for it" : "")));
         speak_at = TimePoint::max();
       }
       const auto status = RLOCK_TRY(look());

@@ -117,6 +117,10 @@ Result<void> check_entry(const ConfigEntry& entry, const TrustedFile& file, cons
   if (entry.is_list && option != &url_option()) {
     return bad_entry(entry, "a setting has one value; only url can be a list");
   }
+  // A job may run in a folder that others fill, such as the checkout of a pull request.
+  if (option->value == "FILE" && !entry.text.starts_with('/')) {
+    return bad_entry(entry, "write the full path: a relative one would depend on the working directory of each job");
+  }
   if (!holds_password(entry) || !file.read_by_others()) return {};
   return fail(Error::Code::config, entry.source.text() +
                                        " contains a password, but others may read the file; run chmod 600 " +

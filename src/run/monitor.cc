@@ -170,7 +170,7 @@ class EventLoop : JobContext {
     }
     if (watched_.command.reaped(pid, status)) {
       happen({.kind = Kind::command_ended, .now = BootClock::now(), .end = end_of_command(status, shared.exec_errno)});
-      log::debug(job.name() + ": the command " + (status == 0 ? "has ended" : trouble_of(status)));
+      if (life_.opened()) log::debug(job.name() + ": the command " + (status == 0 ? "has ended" : trouble_of(status)));
     }
   }
 

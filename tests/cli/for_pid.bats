@@ -53,7 +53,7 @@ free() { [[ $(redis srv exists job) == 0 ]]; }
 
 @test "release, force-unlock and TERM end the keeper promptly, and the lock is free" {
   local end owner
-  for end in 'rlock release job --owner' 'rlock force-unlock --yes job --owner' 'kill_keeper'; do
+  for end in 'rlock release job --owner' 'tells 0 without rlock force-unlock --yes job --owner' 'kill_keeper'; do
     owner=$(rlock acquire --for-pid "$process" --lease 10m job)
     wait_until keeper
     $end "$owner"

@@ -278,7 +278,7 @@ nests() {
   export RLOCK_URL=$URL
   nests --password-file pass
   RLOCK_PASSWORD_FILE=pass nests
-  config 'password-file = "pass"'
+  config "password-file = \"$PWD/pass\""
   nests --config c.toml
 }
 

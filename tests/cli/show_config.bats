@@ -62,7 +62,7 @@ shown() {
 
 @test "where a setting comes from does not depend on the file's name" {
   for file in RLOCK_my.toml --lease 'a: b.toml'; do
-    printf '%s\n' 'lease = "41s"' 'password-file = "pass"' >"./$file"
+    printf '%s\n' 'lease = "41s"' "password-file = \"$PWD/pass\"" >"./$file"
     [[ $(shown lease "--config=$file") == "41s $file:1: lease" ]]
     [[ $(shown password "--config=$file") == "(not shown) $file:2: password-file" ]]
     [[ $(shown config "--config=$file") == "$file --config" && $(shown url "--config=$file") == *' default' ]]
