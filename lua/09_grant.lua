@@ -18,8 +18,9 @@ local function grant(id, token, lease, hold, about, ttl, want)
 end
 
 -- Gives the lock to the first living waiters, as long as it is available to them; readers get it together. `asker` is alive
--- and needs no message. Others may lack a right that a waiter has: then that is held back until it asks. `first`: the first
--- waiter, if known. Returns their tokens by id; nil: it was given to nobody.
+-- and needs no message; it may stand in the queue and not ask for its place, because it cannot listen just now. Others may
+-- lack a right that a waiter has: then that is held back until it asks. `first`: the first waiter, if known. Returns their
+-- tokens by id; nil: it was given to nobody.
 local function hand_over(asker, most, first)
   local tokens, given = nil, 0
   most, first = most or layout.most_holders, first or first_waiter()

@@ -210,7 +210,7 @@ if verb == 'acquire' then
   if free and not wait and first then prune(nil) end  -- dead waiters must not keep others waiting
   local turn, open = others_turn()
   if free and turn == 0 and (open or not call_stranger(first_waiter())) then
-    local tokens = hand_over(wait and owner or nil)
+    local tokens = hand_over(owner)
     if tokens and tokens[owner] then return granted_to(owner, tokens[owner]) end
     if not wait and not first_waiter() and layout.available(want) then
       local token = next_token()

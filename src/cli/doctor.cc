@@ -154,7 +154,9 @@ std::string in_words(const std::vector<Check>& checks) {
   }
   const auto failures = std::ranges::count(checks, Verdict::fail, &Check::verdict);
   const auto warnings = std::ranges::count(checks, Verdict::warn, &Check::verdict);
-  if (failures > 0 || warnings == 0) return text;
+  if (failures > 0)
+    return text + std::to_string(failures) + (failures == 1 ? " failure" : " failures") + ": unfit for locks\n";
+  if (warnings == 0) return text;
   return text + std::to_string(warnings) + (warnings == 1 ? " warning" : " warnings") +
          ": fit for locks, but see above\n";
 }

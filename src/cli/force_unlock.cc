@@ -3,6 +3,7 @@
 #include "base/log.h"
 #include "cli/commands.h"
 #include "cli/server.h"
+#include "redis/server_info.h"
 #include "show/print.h"
 #include "show/status.h"
 
@@ -109,7 +110,8 @@ class TakenLock {
 
   // Errors: wrong_kind, if it is not a lock.
   Result<void> expect_lock(const lock::Status& status) const {
-    const bool doubtful = !options_.by_set && status.holder() && status.holder()->by_set;
+    const bool by_set = status.holder() && status.holder()->by_set;
+    const bool doubtful = !options_.by_set && (by_set || status.other_kind.may_be_string_lock());
     if (status.state != lock::Status::State::other_kind && !doubtful) return {};
     return not_ours(": not a lock, but " + status.other_kind.text() + "; rlock did not change it" +
                     (doubtful ? "; if it is a lock, give --protocol set" : ""));
@@ -157,7 +159,9 @@ class TakenLock {
     constexpr milliseconds kLookAgain = 200ms;
     // A job starts to listen within a second of its grant.
     constexpr milliseconds kSilence = 2s;
+    RLOCK_TRY(expect_master());
     bool heard = false;
+    TimePoint ends = TimePoint::min();  // the leases that were seen last
     TimePoint speak_at = BootClock::now() + kSilence;
     for (const Until over = Until{}.at_most(wait);; wait_for(-1, 0, over.at_most(kLookAgain))) {
       if (RLOCK_TRY(ask_once(holders)) && !std::exchange(heard, true)) {
@@ -169,8 +173,8 @@ class TakenLock {
       }
       const auto status = RLOCK_TRY(look());
       std::erase_if(holders, [&](const lock::HolderView& one) { return no_longer_has_it(one, status); });
-      const char* const ended = heard && alone ? ": released\n" : ": the holder no longer has it\n";
-      if (holders.empty()) return print(shown_ + ended, kDone);
+      if (holders.empty()) return print(shown_ + how_it_ended(heard && alone, ends), kDone);
+      ends = end_of_leases(status, holders);
       if (!RLOCK_TRY(take_from_each(left_to_owner(holders, status), status))) return std::nullopt;
       if (over.over()) break;
       if (BootClock::now() < speak_at) continue;
@@ -190,6 +194,35 @@ class TakenLock {
 
  private:
   Until end() const { return Until{}.at_most(options_.timeout); }
+
+  // A replica has the lock's data, but a message to it reaches no holder.
+  Result<void> expect_master() const {
+    if (servers_.quorum()) return {};
+    const auto asked = redis::ask_info(servers_.client(0), end());
+    const redis::ServerInfo* info = asked && *asked ? &**asked : nullptr;
+    if (!info || info->text("role") != "slave" || info->number("cluster_enabled").value_or(0) != 0) return {};
+    return fail(Error::Code::unavailable,
+                shown_ + ": unchanged, because this server is a replica of " +
+                    escaped(info->text("master_host") + ":" + info->text("master_port"), 300) + ": name its master");
+  }
+
+  static TimePoint end_of_leases(const lock::Status& status, const std::vector<lock::HolderView>& holders) {
+    TimePoint ends = TimePoint::min();
+    for (const lock::HolderView& one : holders) {
+      const lock::HolderView* now = find(status, one.owner);
+      ends = now && now->expires_in ? std::max(ends, BootClock::now() + *now->expires_in) : TimePoint::max();
+    }
+    return ends;
+  }
+
+  // A process that is stopped still counts as a listener, so a lock may end without a release, too.
+  static const char* how_it_ended(bool asked, TimePoint ends) {
+    constexpr milliseconds kLately = 500ms;
+    if (BootClock::now() > ends - kLately && ends != TimePoint::min()) {
+      return ": free, because its lease has ended; the holder has not said that its command has: check its host\n";
+    }
+    return asked ? ": released\n" : ": the holder no longer has it\n";
+  }
 
   // True if somebody has received it. All holders listen on one channel, and the server does not say who did.
   Result<bool> ask_once(const std::vector<lock::HolderView>& holders) const {

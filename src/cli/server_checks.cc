@@ -75,7 +75,7 @@ Check check_persistence(const ServerInfo& info, const ServerFacts& facts) {
   if (!enabled) return unknown();
   if (*enabled == 0) {
     return warning("no append-only file",
-                   "a restart loses the locks granted since the last snapshot: set appendonly yes");
+                   "a restart loses locks, all or those granted since the last snapshot: set appendonly yes");
   }
   const std::string file = "an append-only file";
   // From this version on, Valkey loads it with all rights.
@@ -192,8 +192,7 @@ Check check_epoch(const Result<std::optional<lock::Epoch>>& epoch, bool guarded)
   if (!epoch) {
     const bool other_key = epoch.error().code == Error::Code::wrong_kind;
     return {Verdict::warn, name, epoch.error().message,
-            other_key ? "rlock doctor --accept-epoch replaces the key, and lets jobs with the epoch guard run again"
-                      : "rlock doctor --acl prints the necessary rights"};
+            other_key ? "rlock doctor --accept-epoch replaces the key, and lets jobs with the epoch guard run again" : ""};
   }
   if (!*epoch) {
     return {Verdict::ok, name,

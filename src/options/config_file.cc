@@ -110,7 +110,7 @@ class Reader {
     if (!number && word != "true" && word != "false") {
       const bool like_number = std::string_view("+-0123456789").contains(word.front());
       return bad(key, "put the value in quotes: " + escaped(key, 100) + " = \"...\"" +
-                          (like_number ? ", or write a decimal number" : ""));
+                          (like_number ? ", or write a whole number without _" : ""));
     }
     entry.text = number ? std::to_string(*number) : word;
     at_ += word.size();

@@ -403,7 +403,7 @@ Examples:
   rlock force-unlock -y deploy --owner 1b9d6bcd-bbfd-4b2d-9b5d-ab8dfbbd4bed:4242
 
 Exit status: 0 if the lock is free now, 75 if its holder has not stopped in time or you answered no,
-76 if another owner has it or it is not a lock.
+76 if another owner has it or it is not a lock, 1 if nothing has that name.
 )~",
          .page = "rlock-force-unlock"},
         kForceUnlock, kInHistory),

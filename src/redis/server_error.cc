@@ -122,6 +122,7 @@ Error server_error(std::string_view text) {
   const bool no_login = text.starts_with("NOAUTH") || says(kUnauthenticated);
   Error error{Code::protocol,
               (no_login ? "the server requires a password: " : "the server answered: ") + escaped(text, 300)};
+  if (says(kUnauthenticated)) error.message = "the server requires a password: it takes no long command before that";
   if (says("WRONGTYPE")) error.message = "the key has a value of another type, which another program has written";
   if (says(kNoScripts) || says(kNoScriptsBefore7)) {
     error.message =

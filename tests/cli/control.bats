@@ -52,8 +52,22 @@ start_tree() {
   run -0 rlock force-unlock --yes job
   (($(now_ms) - began >= ttl - 100))
   assert_says 'job: the holder does not answer; its lease ends in '
-  assert_says '--now would take the lock away at once, while its command may still run' 'job: the holder no longer has it'
+  assert_says '--now would take the lock away at once, while its command may still run'
+  assert_says 'job: free, because its lease has ended; the holder has not said that its command has: check its host'
   [[ $output != *released* ]]
+}
+
+@test "a holder that is stopped counts as a listener, but releases nothing" {
+  job_start --lease 6s job -- sleep 1000
+  wait_until listeners 1
+  job_parts
+  freeze "$frontend"
+  freeze "$monitor"
+  tells 0 'job: the holder has been asked to stop; waiting for it' rlock force-unlock --yes job
+  assert_says 'job: free, because its lease has ended; the holder has not said that its command has: check its host'
+  [[ $output != *released* ]]
+  kill -CONT "$monitor" "$frontend"
+  job_status 74
 }
 
 @test "one dead of several holders: rlock claims no more than it knows" {
@@ -69,7 +83,7 @@ print(next(one["owner"] for one in json.load(sys.stdin)[0]["holders"] if one["pi
   kill_guards
   wait_until gone "$command"
   tells 0 'job: the holder has been asked to stop; waiting for it' rlock force-unlock --yes --owner "$dead" job
-  assert_says 'job: the holder no longer has it'
+  assert_says 'job: free, because its lease has ended'
   end_mine_wholly "$living"
 }
 
