@@ -309,14 +309,14 @@ tldr_examples() {
 
 @test "the man page's command for removing old fencing tokens removes those, and no others" {
   rlock run build-1 -- true
-  rlock run build-2 -- true
+  rlock run "build-2 of Alice's" -- true
   rlock run deploy -- true
   # shellcheck disable=SC2016 # for the stub
   printf '#!/bin/sh\nPATH=${PATH#*:} exec redis-cli -s "%s" "$@"\n' "$srv_sock" >bin/redis-cli
   chmod +x bin/redis-cli
-  sed -n '/^redis-cli --scan/,/^\.Ed/{/^\.Ed/!p}' "$MAN/rlock.1" | sed "s/\\\\(aq/'/g" >recipe
+  sed -n '/^redis-cli --scan/,/^\.Ed/{/^\.Ed/!p}' "$MAN/rlock.1" | sed "s/\\\\(aq/'/g; s/\\\\e/\\\\/g" >recipe
   [[ $(wc -l <recipe) == 2 ]]
   sh -e recipe
-  [[ $(redis srv exists 'redisson_lock_token:{build-1}' 'redisson_lock_token:{build-2}') == 0 ]]
+  [[ $(redis srv exists 'redisson_lock_token:{build-1}' "redisson_lock_token:{build-2 of Alice's}") == 0 ]]
   [[ $(redis srv exists 'redisson_lock_token:{deploy}') == 1 ]]
 }
