@@ -118,7 +118,7 @@ PYTHON
   others_are_fine replicas
   says warn replicas '1 connected'
   says warn replicas 'set min-replicas-to-write 1'
-  says warn replicas '41s (min-replicas-max-lag + 1s + the lease of 30s)'
+  says warn replicas '42s (min-replicas-max-lag + 2s + the lease of 30s)'
 }
 
 @test "a server that is unreachable, or hangs while it is checked, ends it with 69, a wrong password with 77" {

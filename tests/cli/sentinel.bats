@@ -205,5 +205,5 @@ doctor_says() {
   [[ $output == *'fail  replicas'*'set min-replicas-to-write 1 and min-replicas-max-lag 10 or less'* ]]
   redis m config set min-replicas-to-write 1 min-replicas-max-lag 10
   run -1 --separate-stderr rlock doctor --url "$url"
-  [[ $output == *'warn  replicas'*'41s (min-replicas-max-lag + 1s + the lease of 30s)'* ]]
+  [[ $output == *'warn  replicas'*'42s (min-replicas-max-lag + 2s + the lease of 30s)'* ]]
 }

@@ -19,7 +19,7 @@ acknowledged each lock:
 
     acknowledged  killed, but the replicas have the locks, so none is lost
     fenced        cut-off when the jobs have their locks, with the rule of docs/servers.md: the failover takes longer than the
-                  lease, the lag and a second together
+                  lease, the lag and two seconds together
 
 `cut-off` has min-replicas-to-write 1 and min-replicas-max-lag 10, as rlock doctor requires. Two kinds overlap even with
 the guard:
@@ -138,7 +138,7 @@ def learns_nothing(replica):
 
 class Kind:
     """A way to make servers forget."""
-    lease = 4  # seconds; the guard lasts as long, or 10 s longer behind Sentinels
+    lease = 4  # seconds; the guard lasts as long, or 12 s longer behind Sentinels
     longer_lease = None  # of the holders
     options = ()  # of theirs
     always_safe = False  # without the guard, too
