@@ -111,7 +111,7 @@ class TakenLock {
   // Errors: wrong_kind, if it is not a lock.
   Result<void> expect_lock(const lock::Status& status) const {
     const bool by_set = status.holder() && status.holder()->by_set;
-    const bool doubtful = !options_.by_set && (by_set || status.other_kind.may_be_string_lock());
+    const bool doubtful = !options_.by_set && (by_set || status.other_kind.what == "string");
     if (status.state != lock::Status::State::other_kind && !doubtful) return {};
     return not_ours(": not a lock, but " + status.other_kind.text() + "; rlock did not change it" +
                     (doubtful ? "; if it is a lock, give --protocol set" : ""));

@@ -121,6 +121,14 @@ change=(run acquire)
   options=(--url "$url")
   local names='name its master, or the Sentinels that know it (redis+sentinel://host/MASTER)'
   says 69 READONLY "it is a replica: $names" "${change[@]}"
+  # A message to a replica reaches no holder.
+  "$RLOCK" run --url "redis://127.0.0.1:$port" held -- sleep 1000 3>&- &
+  local job=$!
+  held() { [[ $(redis srv exists held) == 1 && $(listeners_on other 'rlock:control:{held}') == 1 ]]; }
+  wait_until held
+  tells 69 "held: unchanged, because this server is a replica of 127.0.0.1:$port: name its master" \
+    rlock force-unlock --yes --url "$url" held
+  end_mine_wholly "$job"
   redis srv config set replica-serve-stale-data no >/dev/null
   redis_stop other
   wait_until not follows
