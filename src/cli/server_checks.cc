@@ -191,8 +191,9 @@ Check check_epoch(const Result<std::optional<lock::Epoch>>& epoch, bool guarded)
       "if no job runs that took a lock before, rlock doctor --accept-epoch ends the wait";
   if (!epoch) {
     const bool other_key = epoch.error().code == Error::Code::wrong_kind;
-    return {Verdict::warn, name, epoch.error().message,
-            other_key ? "rlock doctor --accept-epoch replaces the key, and lets jobs with the epoch guard run again" : ""};
+    return {
+        Verdict::warn, name, epoch.error().message,
+        other_key ? "rlock doctor --accept-epoch replaces the key, and lets jobs with the epoch guard run again" : ""};
   }
   if (!*epoch) {
     return {Verdict::ok, name,

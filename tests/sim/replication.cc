@@ -193,7 +193,8 @@ void Replication::learn() {
     Sentinel& sentinel = sentinels_[i];
     for (std::size_t other = 0; other < kSentinels; ++other) {
       const bool newer = sentinels_[other].epoch > sentinel.epoch;
-      if (!newer || !network_.serves(members_.size() + i) || parted(members_.size() + i, members_.size() + other)) continue;
+      if (!newer || !network_.serves(members_.size() + i) || parted(members_.size() + i, members_.size() + other))
+        continue;
       if (world->random.chance(0.5) && sentinel.missed++ == 0) continue;
       sentinel = sentinels_[other];
       sentinel.missed = 0;

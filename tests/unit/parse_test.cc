@@ -165,10 +165,12 @@ TEST(ConfigFile, SaysHowElseToWriteItAndAsksForQuotes) {
   EXPECT_EQ(error_of("a = \"\"\"\nx\"\"\"\n"), "f:1: write a text on one line, in \" or '");
   EXPECT_EQ(error_of("\"lease\" = 1\n"), "f:1: column 1: expected a name");
   for (const std::string number : {"0x10", "0o7", "0b1", "1_000", "+7", "05", "1.0"}) {
-    EXPECT_EQ(error_of("a = " + number), "f:1: a: put the value in quotes: a = \"...\", or write a whole number without _");
+    EXPECT_EQ(error_of("a = " + number),
+              "f:1: a: put the value in quotes: a = \"...\", or write a whole number without _");
   }
   EXPECT_EQ(error_of("a = 1\n url = redis://h\r\n"), "f:2: url: put the value in quotes: url = \"...\"");
-  EXPECT_EQ(error_of("\nlease=1m"), "f:2: lease: put the value in quotes: lease = \"...\", or write a whole number without _");
+  EXPECT_EQ(error_of("\nlease=1m"),
+            "f:2: lease: put the value in quotes: lease = \"...\", or write a whole number without _");
   EXPECT_EQ(error_of("= x"), "f:1: column 1: expected a name");
 }
 
