@@ -110,9 +110,10 @@ class TakenLock {
 
   // Errors: wrong_kind, if it is not a lock.
   Result<void> expect_lock(const lock::Status& status) const {
-    const bool by_set = status.holder() && status.holder()->by_set;
-    const bool doubtful = !options_.by_set && (by_set || status.other_kind.what == "string");
-    if (status.state != lock::Status::State::other_kind && !doubtful) return {};
+    const bool other = status.state == lock::Status::State::other_kind;
+    const bool doubtful =
+        !options_.by_set && (other ? status.other_kind.what == "string" : status.holder() && status.holder()->by_set);
+    if (!other && !doubtful) return {};
     return not_ours(": not a lock, but " + status.other_kind.text() + "; rlock did not change it" +
                     (doubtful ? "; if it is a lock, give --protocol set" : ""));
   }
