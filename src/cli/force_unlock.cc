@@ -219,7 +219,7 @@ class TakenLock {
   // A process that is stopped still counts as a listener, so a lock may end without a release, too.
   static const char* how_it_ended(bool asked, TimePoint ends) {
     constexpr milliseconds kLately = 500ms;
-    if (BootClock::now() > ends - kLately && ends != TimePoint::min()) {
+    if (ends != TimePoint::min() && BootClock::now() > ends - kLately) {
       return ": free, because its lease has ended; the holder has not said that its command has: check its host\n";
     }
     return asked ? ": released\n" : ": the holder no longer has it\n";
