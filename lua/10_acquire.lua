@@ -207,7 +207,7 @@ if verb == 'acquire' then
     keep_queue()
   end
 
-  if free and not wait and first then prune(nil) end  -- dead waiters must not keep others waiting
+  if free and not wait and first then prune(owner) end  -- dead waiters must not keep others waiting
   local turn, open = others_turn()
   if free and turn == 0 and (open or not call_stranger(first_waiter())) then
     local tokens = hand_over(owner)

@@ -111,8 +111,9 @@ class TakenLock {
   // Errors: wrong_kind, if it is not a lock.
   Result<void> expect_lock(const lock::Status& status) const {
     const bool other = status.state == lock::Status::State::other_kind;
-    const bool doubtful =
-        !options_.by_set && (other ? status.other_kind.what == "string" : status.holder() && status.holder()->by_set);
+    const bool by_set = other ? status.other_kind.what == "string" && status.other_kind.guess != "number"
+                              : status.holder() && status.holder()->by_set;
+    const bool doubtful = by_set && !options_.by_set;
     if (!other && !doubtful) return {};
     return not_ours(": not a lock, but " + status.other_kind.text() + "; rlock did not change it" +
                     (doubtful ? "; if it is a lock, give --protocol set" : ""));
@@ -161,21 +162,20 @@ class TakenLock {
     // A job starts to listen within a second of its grant.
     constexpr milliseconds kSilence = 2s;
     RLOCK_TRY(expect_master());
-    bool heard = false;
-    TimePoint ends = TimePoint::min();  // the leases that were seen last
-    TimePoint speak_at = BootClock::now() + kSilence;
+    const bool commands = std::ranges::any_of(holders, &lock::HolderView::is_of_run);
+    bool heard = false, expired = false;
+    TimePoint looked = BootClock::now(), speak_at = looked + kSilence;
     for (const Until over = Until{}.at_most(wait);; wait_for(-1, 0, over.at_most(kLookAgain))) {
       if (RLOCK_TRY(ask_once(holders)) && !std::exchange(heard, true)) {
-        const bool stops = std::ranges::any_of(holders, &lock::HolderView::is_of_run);
         RLOCK_TRY(say(std::string(": the holder has been asked to ") +
-                      (stops ? "stop" : "release it; the process for which it is held goes on without it") +
+                      (commands ? "stop" : "release it; the process for which it is held goes on without it") +
                       (wait > 0ms ? "; waiting for it" : "")));
         speak_at = TimePoint::max();
       }
       const auto status = RLOCK_TRY(look());
-      std::erase_if(holders, [&](const lock::HolderView& one) { return no_longer_has_it(one, status); });
-      if (holders.empty()) return print(shown_ + how_it_ended(heard && alone, ends), kDone);
-      ends = end_of_leases(status, holders);
+      const TimePoint before = std::exchange(looked, BootClock::now());
+      expired |= remove_ended(holders, status, std::chrono::ceil<milliseconds>(looked - before));
+      if (holders.empty()) return RLOCK_TRY(print(shown_ + how_it_ended(heard && alone, expired, commands), kDone));
       if (!RLOCK_TRY(take_from_each(left_to_owner(holders, status), status))) return std::nullopt;
       if (over.over()) break;
       if (BootClock::now() < speak_at) continue;
@@ -202,27 +202,30 @@ class TakenLock {
     const auto asked = redis::ask_info(servers_.client(0), end());
     const redis::ServerInfo* info = asked && *asked ? &**asked : nullptr;
     if (!info || info->text("role") != "slave" || info->number("cluster_enabled").value_or(0) != 0) return {};
-    return fail(Error::Code::unavailable,
-                shown_ + ": unchanged, because this server is a replica of " +
-                    escaped(info->text("master_host") + ":" + info->text("master_port"), 300) + ": name its master");
+    return fail(Error::Code::unavailable, shown_ + ": unchanged: the server cannot reach the holder, because " +
+                                              std::string(redis::kAdviceOnReplica));
   }
 
-  static TimePoint end_of_leases(const lock::Status& status, const std::vector<lock::HolderView>& holders) {
-    TimePoint ends = TimePoint::min();
-    for (const lock::HolderView& one : holders) {
-      const lock::HolderView* now = find(status, one.owner);
-      ends = now && now->expires_in ? std::max(ends, BootClock::now() + *now->expires_in) : TimePoint::max();
-    }
-    return ends;
-  }
-
-  // A process that is stopped still counts as a listener, so a lock may end without a release, too.
-  static const char* how_it_ended(bool asked, TimePoint ends) {
+  // Removes those that no longer have the lock, as of a second look `later`. True: the lease of one of them may have
+  // ended, for all we know. A process that is stopped still counts as a listener, but releases nothing.
+  static bool remove_ended(std::vector<lock::HolderView>& holders, const lock::Status& status, milliseconds later) {
     constexpr milliseconds kLately = 500ms;
-    if (ends != TimePoint::min() && BootClock::now() > ends - kLately) {
-      return ": free, because its lease has ended; the holder has not said that its command has: check its host\n";
+    bool expired = false;
+    std::erase_if(holders, [&](const lock::HolderView& one) {
+      if (!no_longer_has_it(one, status)) return false;
+      expired = expired || (one.expires_in && *one.expires_in < later + kLately);
+      return true;
+    });
+    for (lock::HolderView& one : holders) {
+      if (const lock::HolderView* now = find(status, one.owner)) one.expires_in = now->expires_in;
     }
-    return asked ? ": released\n" : ": the holder no longer has it\n";
+    return expired;
+  }
+
+  static std::string how_it_ended(bool asked, bool expired, bool commands) {
+    if (!expired) return asked ? ": released\n" : ": the holder no longer has it\n";
+    return std::string(": the holder no longer has it, because its lease has ended") +
+           (commands ? "; its command may still run: check its host\n" : "\n");
   }
 
   // True if somebody has received it. All holders listen on one channel, and the server does not say who did.

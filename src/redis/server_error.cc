@@ -19,7 +19,7 @@ using Code = Error::Code;
 // The next step after an error.
 constexpr std::string_view
     kNoMemory = "the server has no memory left: raise its maxmemory, or delete keys",
-    kReplica = "it is a replica: name its master, or the Sentinels that know it (redis+sentinel://host/MASTER)",
+    kReplica = kAdviceOnReplica,
     kLoading =
         "it has just started, and is loading its data: try again soon, or let run and acquire wait for it (--wait)",
     kNoDisk = "the server cannot write to its disk, so it refuses locks: see its log, and free space",
@@ -122,7 +122,7 @@ Error server_error(std::string_view text) {
   const bool no_login = text.starts_with("NOAUTH") || says(kUnauthenticated);
   Error error{Code::protocol,
               (no_login ? "the server requires a password: " : "the server answered: ") + escaped(text, 300)};
-  if (says(kUnauthenticated)) error.message = "the server requires a password: it takes no long command before that";
+  if (says(kUnauthenticated)) error.message = "the server requires a password: it takes no long command before a login";
   if (says("WRONGTYPE")) error.message = "the key has a value of another type, which another program has written";
   if (says(kNoScripts) || says(kNoScriptsBefore7)) {
     error.message =

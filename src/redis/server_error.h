@@ -15,7 +15,9 @@ Error server_error(std::string_view text);
 // commands, so the message contains at most the known words by which it was understood, and nothing else of `text`.
 Error error_after_password(std::string_view text);
 
-// The advice of server_error() if a right is missing.
+// The advice of server_error() if a server is a replica, and if a right is missing.
+inline constexpr std::string_view kAdviceOnReplica =
+    "it is a replica: name its master, or the Sentinels that know it (redis+sentinel://host/MASTER)";
 inline constexpr std::string_view kAdviceOnRights = "grant the rights that rlock doctor --acl prints";
 
 // `error`, that server_error() made of a reply from `endpoint`, with its about_password if that may be the cause.

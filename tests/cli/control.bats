@@ -53,7 +53,7 @@ start_tree() {
   (($(now_ms) - began >= ttl - 100))
   assert_says 'job: the holder does not answer; its lease ends in '
   assert_says '--now would take the lock away at once, while its command may still run'
-  assert_says 'job: free, because its lease has ended; the holder has not said that its command has: check its host'
+  assert_says 'job: the holder no longer has it, because its lease has ended; its command may still run: check its host'
   [[ $output != *released* ]]
 }
 
@@ -64,7 +64,7 @@ start_tree() {
   freeze "$frontend"
   freeze "$monitor"
   tells 0 'job: the holder has been asked to stop; waiting for it' rlock force-unlock --yes job
-  assert_says 'job: free, because its lease has ended; the holder has not said that its command has: check its host'
+  assert_says 'job: the holder no longer has it, because its lease has ended; its command may still run: check its host'
   [[ $output != *released* ]]
   kill -CONT "$monitor" "$frontend"
   job_status 74
@@ -83,7 +83,7 @@ print(next(one["owner"] for one in json.load(sys.stdin)[0]["holders"] if one["pi
   kill_guards
   wait_until gone "$command"
   tells 0 'job: the holder has been asked to stop; waiting for it' rlock force-unlock --yes --owner "$dead" job
-  assert_says 'job: free, because its lease has ended'
+  assert_says 'job: the holder no longer has it, because its lease has ended'
   end_mine_wholly "$living"
 }
 

@@ -126,7 +126,7 @@ change=(run acquire)
   local job=$!
   held() { [[ $(redis srv exists held) == 1 && $(listeners_on other 'rlock:control:{held}') == 1 ]]; }
   wait_until held
-  tells 69 "held: unchanged, because this server is a replica of 127.0.0.1:$port: name its master" \
+  tells 69 "held: unchanged: the server cannot reach the holder, because it is a replica: $names" \
     rlock force-unlock --yes --url "$url" held
   end_mine_wholly "$job"
   redis srv config set replica-serve-stale-data no >/dev/null
