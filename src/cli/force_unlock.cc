@@ -3,6 +3,7 @@
 #include "base/log.h"
 #include "cli/commands.h"
 #include "cli/server.h"
+#include "redis/server_error.h"
 #include "redis/server_info.h"
 #include "show/print.h"
 #include "show/status.h"
