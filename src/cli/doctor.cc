@@ -154,11 +154,10 @@ std::string in_words(const std::vector<Check>& checks) {
   }
   const auto failures = std::ranges::count(checks, Verdict::fail, &Check::verdict);
   const auto warnings = std::ranges::count(checks, Verdict::warn, &Check::verdict);
-  if (failures > 0)
-    return text + std::to_string(failures) + (failures == 1 ? " failure" : " failures") + ": unfit for locks\n";
-  if (warnings == 0) return text;
-  return text + std::to_string(warnings) + (warnings == 1 ? " warning" : " warnings") +
-         ": fit for locks, but see above\n";
+  const auto worst = failures > 0 ? failures : warnings;
+  if (worst == 0) return text;
+  return text + std::to_string(worst) + (failures > 0 ? " failure" : " warning") + (worst == 1 ? "" : "s") +
+         (failures > 0 ? ": unfit for locks\n" : ": fit for locks, but see above\n");
 }
 
 std::string in_json(const std::vector<Check>& checks) {

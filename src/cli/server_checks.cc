@@ -130,12 +130,14 @@ bool grants_when_cut_off(const ServerFacts& facts) {
 }
 
 // How long it takes until all leases of a master that was cut off have expired: it stops granting when no replica has
-// answered for `max_lag`, and up to 2 s later, as kReplacedMasterGrants allows for.
+// answered for `max_lag`, and a little later.
 std::string safe_failover(const std::optional<std::string>& max_lag) {
-  const std::string sum = " (min-replicas-max-lag + 2s + the lease of " + format_duration(lock::kDefaultLease) + ")";
+  constexpr milliseconds later = lock::kReplacedMasterGrants - lock::kLongestLag;
+  const std::string sum = " (min-replicas-max-lag + " + format_duration(later) + " + the lease of " +
+                          format_duration(lock::kDefaultLease) + ")";
   const long long lag = number_in(max_lag);
   if (lag <= 0 || lag > 1000000) return "that time" + sum;
-  return format_duration(std::chrono::seconds(lag) + 2s + lock::kDefaultLease) + sum;
+  return format_duration(std::chrono::seconds(lag) + later + lock::kDefaultLease) + sum;
 }
 
 // There is at least a warning, because a failover can lose locks with any set-up.

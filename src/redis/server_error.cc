@@ -19,7 +19,6 @@ using Code = Error::Code;
 // The next step after an error.
 constexpr std::string_view
     kNoMemory = "the server has no memory left: raise its maxmemory, or delete keys",
-    kReplica = kAdviceOnReplica,
     kLoading =
         "it has just started, and is loading its data: try again soon, or let run and acquire wait for it (--wait)",
     kNoDisk = "the server cannot write to its disk, so it refuses locks: see its log, and free space",
@@ -51,8 +50,8 @@ constexpr Meaning kFirstWords[] = {
     {"LOADING", Code::unavailable, kLoading},
     {"BUSY", Code::unavailable, kBusy},
     {"OOM", Code::unavailable, kNoMemory},
-    {"READONLY", Code::unavailable, kReplica},
-    {"MASTERDOWN", Code::unavailable, kReplica},
+    {"READONLY", Code::unavailable, kAdviceOnReplica},
+    {"MASTERDOWN", Code::unavailable, kAdviceOnReplica},
     {"NOREPLICAS", Code::unavailable, kTooFewReplicas},
     {"MISCONF", Code::unavailable, kNoDisk},
     {"CLUSTERDOWN", Code::unavailable, kClusterDown},
@@ -86,7 +85,7 @@ constexpr Meaning kInErrors[] = {
     {kCutShort, Code::unavailable},
     {"while the cluster is down", Code::unavailable, kClusterDown},
     {"max number of clients reached", Code::unavailable, kTooManyClients},
-    {"READONLY You can't write", Code::unavailable, kReplica},
+    {"READONLY You can't write", Code::unavailable, kAdviceOnReplica},
     {"NOREPLICAS Not enough", Code::unavailable, kTooFewReplicas},
     {"OOM command not allowed", Code::unavailable, kNoMemory},
     {"MISCONF ", Code::unavailable, kNoDisk},

@@ -187,8 +187,8 @@ void Replication::replicate(std::size_t i) {
 }
 
 // Sentinels tell each other every two seconds, and at once of a new master: on Redis 7.0, others knew it 56 to 100 ms
-// after the one that led the failover. So one that dies or hangs has told them before. (If it was
-// cut off until then, real ones would not.)
+// after the one that led the failover. So one that dies or hangs has told them before, here even if
+// it was cut off until then.
 void Replication::learn() {
   for (std::size_t i = 0; i < kSentinels; ++i) {
     Sentinel& sentinel = sentinels_[i];
