@@ -45,9 +45,9 @@
 -- C++ gets the names of all fields of requests, replies and records from here (embed.cmake):
 --   about adopt age aging ahead alive back begun by cause control count data entry fault granted guard guess heir hidden
 --   history hold holder holders holds id joined keep kept key lag lasted lasts layout lease left life listening login mode
---   more most names newest note now number numbers once only_if_held outcome owner pid place priority remember remembered
---   renewal replace resize said server sharded since slots sole span start strangers success sums taken token total ttl
---   unrecorded untidy unwritten version vote wait waiters waiting want what who
+--   more most names newest note now number numbers once only_if_held outcome outside owner pid place priority remember
+--   remembered renewal replace resize said server sharded since slots sole span start strangers success sums taken token total
+--   ttl unrecorded untidy unwritten version vote wait waiters waiting want what who
 
 -- The keys and channels beside the lock N: <word>{N}, or <word>N if N contains a brace. C++ has this list, too: the word; the
 -- type, 'channel', or '-' for what only Redisson uses; and what it is.
@@ -165,7 +165,8 @@ local function put_plain(id, ttl)
 end
 
 -- Most locks are free and have no waiters, so there is nothing that a grant would have to look at.
-local free = plain and verb == 'acquire' and not (request.wait or request.sole or request.once or request.history) and
+local free = plain and verb == 'acquire' and
+  not (request.wait or request.outside or request.sole or request.once or request.history) and
   redis.pcall('exists', lock, holder, queue, waiters, fair_queue, holds .. 'due') == 0 and
   not (request.vote and redis.pcall('exists', holds .. owner .. ':taken') ~= 0)
 local function grant_free(token)

@@ -1,8 +1,8 @@
 -- acquire: grant an available lock to a new owner, or one more hold to an owner that has it already; or let it wait.
 --
 -- KEYS  as in 01_request.lua; in layouts with a description of each holder, that of the owner and of the heir, and of a
---       read-write lock the time of their first hold; for a waiter, <waiters>:<owner>; for what is to run once, the hash of
---       successes; with a guard, rlock:epoch
+--       read-write lock the time of their first hold; for a waiter, also `outside`, <waiters>:<owner>; for what is to run
+--       once, the hash of successes; with a guard, rlock:epoch
 -- Request
 --       owner       text   id to grant the lock to. Each attempt uses a new one, so if it holds the lock, that was granted to
 --                          this very request, or to this waiter when it was its turn
@@ -21,6 +21,7 @@
 --         priority    number   a whole number; higher ones come first; aging: after how many ms a waiter gains one, absent: never
 --         most        number   join the queue only if no more than this many wait already
 --         replace     true   take the place of the last waiter that asked for this, and be replaced by the next one
+--       outside     true   instead of `wait`: a waiter that cannot be told that it is its turn just now
 --       sole        true   only grant one more hold to the heir, and only if no job runs under it, and it has no more than one
 --       once        map    grant nothing if that has already succeeded: key, start (08_once.lua)
 -- Reply granted        owner (the request's, or for a re-entry the heir); token; numbers: only of a semaphore: those of its
@@ -62,6 +63,7 @@ end
 if verb == 'acquire' then
   local lease, hold, about, want, heir = request.lease, request.hold, request.about, request.want or {}, request.heir
   local wait = request.wait
+  local waits = wait or request.outside
 
   if request.login then
     -- A user who could not renew or release the lock is refused before there is one; grant() tries the writes.
@@ -98,7 +100,7 @@ if verb == 'acquire' then
     redis.call('del', lock, permits, holder)  -- an idle semaphore
   end
   -- A waiter joined the queue when this was a semaphore, which may have no holders just now.
-  local adopt = request.adopt or wait and request.layout == 'semaphore' and redis.call('zscore', queue, owner)
+  local adopt = request.adopt or waits and request.layout == 'semaphore' and redis.call('zscore', queue, owner)
   local other = layout.other_kind({owner, heir}, adopt)
   if other then return reply(other) end
 
@@ -136,8 +138,11 @@ if verb == 'acquire' then
     -- tries the right to set a TTL before anything is written that needs one.
     redis.call('pexpire', queue, alive_for(5))
   end
-  local refusal = layout.refusal(want, not (wait and stands_in_queue()), request.resize)
+  local standing = waits and stands_in_queue()
+  local refusal = layout.refusal(want, not standing, request.resize)
   if refusal then return reply(refusal) end
+  local by = waits and not standing and peek('get', waiters .. ':' .. owner)
+  if by then return reply({outcome = 'replaced', by = string.sub(by, 1, 512)}) end
 
   local withheld = each(before_grant, request)
   local free = not withheld and layout.available(want)
@@ -157,29 +162,26 @@ if verb == 'acquire' then
 
   if wait then
     local marks = {}
-    if not stands_in_queue() then
-      local by = peek('get', waiters .. ':' .. owner)
-      if by then return reply({outcome = 'replaced', by = string.sub(by, 1, 512)}) end
+    if not standing then
       local place, most = tonumber(wait.place), wait.most
       local latest = wait.replace and redis.call('hget', waiters, 'latest')
       local vacated = latest and redis.call('zscore', queue, latest)
       if wait.replace then marks = {'latest', owner} end
-      local waits = not free or first
-      if waits and most and not place and not vacated and redis.call('zcard', queue) >= most then
+      if (not free or first) and most and not place and not vacated and redis.call('zcard', queue) >= most then
         local gone = prune(owner)
         local waiting = redis.call('zcard', queue)
         if waiting >= most then
           return reply(gone > 0 and {outcome = 'again'} or {outcome = 'queue-full', waiting = waiting})
         end
       end
-      if not place and vacated then
-        forget(latest)
+      if not place and latest then
+        if vacated then forget(latest) end  -- otherwise it was taken for dead, but may come back
         local me = {}
         for i = 1, #about, 2 do me[about[i]] = about[i + 1] end
         by = (me.user or '?') .. '@' .. (me.host or '?') .. ' pid ' .. (me.pid or '?')
         redis.call('set', waiters .. ':' .. latest, by, 'px', alive_for(5))
         tell(latest, 'replaced ' .. by)
-        place = tonumber(vacated)
+        place = vacated and tonumber(vacated)
       end
       if not place then  -- behind all of its priority, even if the server's clock steps
         local clock = math.max(now, (number_in(peek('hget', waiters, 'clock'), 0, 2 ^ 42) or 0) + 1)

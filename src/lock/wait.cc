@@ -147,6 +147,7 @@ class Waiter {
 
   Result<std::optional<Actions>> ask_for_life() {
     request_.queueing = life_.place();
+    request_.outside = queued_ && !request_.queueing;
     queued_ = queued_ || request_.queueing;
     answer_ = ask();
     if (std::exchange(moved_, false)) return life_.moved(BootClock::now());

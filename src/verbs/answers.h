@@ -115,6 +115,7 @@ struct AcquireRequest {
   Mode mode;
   OwnerId owner = OwnerId::fresh();      // stays the same during a wait
   std::optional<QueueRequest> queueing;  // none: do not wait
+  bool outside = false;                  // it waits, but cannot be told just now that it is its turn, so no `queueing`
   std::optional<OwnerId> heir;           // for re-entry: of an ancestor that may hold the lock
   bool only_heir = false;                // grant it only to `heir`, which must hold it, and exactly once
   std::string hold_id;                   // empty: that of `owner`

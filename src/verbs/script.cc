@@ -127,7 +127,7 @@ Call acquire_call(redis::Client& client, const AcquireRequest& request, const Gu
   const Lock lock = request.lock();
   Call call(client, "rlock acquire", lock, request.owner.text(), until);
   if (request.heir) call.keys_of(lock, request.heir->text());
-  if (request.queueing) call.key(request.name.waiters_key() + ":" + request.owner.text());
+  if (request.queueing || request.outside) call.key(request.name.waiters_key() + ":" + request.owner.text());
   call.guarded(guard, true);
   PackedMap& map = call.request;
   map.flag(f::login, client.address().server.logs_in()).flag(f::vote, votes);
@@ -136,6 +136,7 @@ Call acquire_call(redis::Client& client, const AcquireRequest& request, const Gu
   add_want(map, request.mode);
   if (request.holder.renewal > 0ms) map.add(f::renewal, text_of(request.holder.renewal));
   map.flag(f::history, request.holder.in_history).flag(f::sole, request.only_heir);
+  map.flag(f::outside, request.outside);
   if (const auto& queueing = request.queueing) {
     PackedMap wait;
     if (!queueing->place.empty()) wait.add(f::place, queueing->place);

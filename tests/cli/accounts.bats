@@ -25,7 +25,6 @@ holder() { as "$1" "$RLOCK" run x -- "$RLOCK" status x | sed -n 's/^holder *\(.*
   run -0 holder 0
   [[ $output == root && ! -e asked ]]
   needs_nobody
-  local text
   getent_that 'echo "jane.doe:x:61234:61234:Jane:/home/jane:/bin/sh"'
   prints jane.doe holder 61234
   for text in 'exit 2' 'echo jane:x:61235:61235:Jane:/home/jane:/bin/sh' 'echo jane:x:61234' 'echo ::::' 'echo +:x:61234:61234:::'; do
@@ -37,7 +36,6 @@ holder() { as "$1" "$RLOCK" run x -- "$RLOCK" status x | sed -n 's/^holder *\(.*
 @test "a database that hangs is not waited for" {
   needs_nobody
   getent_that 'exec sleep 100'
-  local began
   began=$(now_ms)
   prints ran as 61234 "$RLOCK" run x -- echo ran
   not past 20000

@@ -57,7 +57,6 @@ SCRIPT
 }
 
 @test "--export: the same if a signal ends rlock while it waits, also SIGKILL" {
-  local signal want
   take a
   for signal in TERM INT HUP KILL; do
     want=$((128 + $(kill -l "$signal")))
@@ -81,7 +80,6 @@ EOF
 }
 
 @test "--export: every shell continues with the lock, also with set -e, and has its name, owner and token, whatever is in the name" {
-  local shell name
   cat >script <<'SCRIPT'
 set -eu
 eval "$("$RLOCK" acquire --lease 30s --export "$1")" && printf '%s\n' "$RLOCK_NAME" "$RLOCK_OWNER" "$RLOCK_TOKEN"
@@ -111,4 +109,3 @@ SCRIPT
   [[ $(holder a) == "$(<second)"$'\n1' && $(<second) != "$owner" ]]
   rlock release a --owner "$(<second)"
 }
-

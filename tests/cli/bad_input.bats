@@ -16,7 +16,6 @@ refused() {
 }
 
 @test "a name that is a companion key of another lock" {
-  local name words
   mapfile -t words < <(rlock doctor --acl p: | tr ' ' '\n' | sed -n 's/^[~&]\(.*:\){p:\*.*/\1/p')
   ((${#words[@]} == 16))
   for name in "${words[@]/%/'{a}'}" "${words[@]/%/a}" '{a}:timeout' 'a{b}:timeout' '{a}:ID:rwlock_timeout:1' 'redisson_unlock_latch:{a}:ID'; do

@@ -21,7 +21,6 @@ refused() {
 }
 
 @test "a server that says unasked why it closes the connection: rlock says it" {
-  local said mode words
   for said in '-DENIED Redis is running in protected mode' '-ERR max number of clients reached' '-BACKEND is gone' \
     'HTTP/1.1 408 Request Timeout' '220 mail.example ESMTP'; do
     for mode in greets unasked; do
@@ -38,7 +37,6 @@ refused() {
 }
 
 @test "what never ends, or announces impossible lengths, is refused soon, in little memory and with a short message" {
-  local mode
   for mode in line bulk array nest huge negative; do
     odd "$mode"
     run -0 python3 - "$RLOCK" run --url "$url" --server-timeout 1s x -- touch ran <<'PYTHON'
@@ -55,7 +53,6 @@ PYTHON
 # The address is a link, which leads elsewhere after a failover, like a name.
 @test "after a failover, the next attempt looks for the server again" {
   not_over cluster 'a server of a cluster is no replica of another one by its configuration'
-  local stale
   for stale in yes no; do # READONLY, MASTERDOWN
     redis_start other --replicaof 127.0.0.1 1
     redis other config set replica-serve-stale-data "$stale" >/dev/null
@@ -158,11 +155,9 @@ hears() { [[ $(listener) == +([0-9]) ]]; }
 hears_again() { hears && [[ $(listener) != "$before" ]]; }
 
 @test "a server on the network, by number and by name" {
-  local port
   port=$(redis_free_port)
   redis_start other --bind 127.0.0.1 --port "$port"
   prints ran rlock run --url "redis://127.0.0.1:$port" x -- echo ran
-  local number
   for number in 127.1 2130706433; do
     prints ran rlock run --url "redis://$number:$port" x -- echo ran
   done

@@ -20,7 +20,6 @@ refused() { tells "$1" "$2" rlock run --url "$3" "${4:-x}" -- touch ran && [[ ! 
 
 @test "doctor checks each server; one that hangs does not prevent renewals on another; slots without a server are noticed" {
   cluster_use 3 0 --appendonly yes --cluster-require-full-coverage no # else all refuse once they miss it
-  local live dead
   live=$(cluster_name c1) dead=$(cluster_name c2)
   run -0 rlock doctor
   [[ $(grep -c '^ok *server ' <<<"$output") == 3 && $output == *'3 servers share the locks'* ]]
@@ -48,7 +47,6 @@ refused() { tells "$1" "$2" rlock run --url "$3" "${4:-x}" -- touch ran && [[ ! 
 
 @test "a server that is cut off and names a dead owner of the slot is not asked forever" {
   cluster_use 3 0 --cluster-require-full-coverage no
-  local name known
   name=$(cluster_name c2)
   known=$(redis c1 cluster nodes | grep ":$c2_port@" | cut -d' ' -f 9-)
   cluster_cut_off c1
@@ -88,7 +86,6 @@ over_tls() {
 @test "over TLS, with a password: a holder, a waiter, and a slot that moves" {
   over_tls IP:127.0.0.1
   cluster_use
-  local name server second
   name=$(cluster_name c3)
   export RLOCK_PASSWORD=secret REDISCLI_AUTH=secret
   for server in c1 c2 c3; do REDISCLI_AUTH='' redis $server config set requirepass secret; done
@@ -107,7 +104,6 @@ over_tls() {
 
 @test "user and password are used for every server, also for one that joins after a job's start and gets its slot" {
   cluster_use
-  local name server
   for server in c1 c2 c3; do redis $server config set requirepass secret; done
   refused 77 'requires a password' "$RLOCK_URL"
   (umask 077 && echo secret >password)
@@ -139,7 +135,6 @@ over_tls() {
 
 @test "replicas have each lock before the command starts; a master dies while a job holds and another waits: its replica takes over" {
   cluster_use 3 1
-  local name
   prints all rlock run --wait-replicas 1 "$(cluster_name c1)" "$(cluster_name c2)" "$(cluster_name c3)" -- echo all
   redis_freeze c3r1
   run -0 rlock run --wait-replicas 1 "$(cluster_name c1)" -- echo mine
@@ -154,7 +149,6 @@ over_tls() {
   wait_until copied
   redis_kill9 c2
   wait_until eval '[[ $(redis c2r1 role) == master* ]]'
-  local left
   left=$(redis c2r1 pttl "$name")
   wait_until renewed_past "$left" "$name" c2r1
   job_finish go 0
@@ -166,7 +160,6 @@ over_tls() {
   [[ $("$REDIS_SERVER" --version) =~ ^Valkey.*v=([0-9]+) && ${BASH_REMATCH[1]} -ge 9 ]] || skip 'this server has one database in a cluster'
   cluster_start 1 0 --cluster-databases 4
   RLOCK_URL=$(cluster_url)/3 prints 1 rlock run x -- redis-cli -p "$c1_port" -n 3 exists x
-  local id
   id=$(RLOCK_URL=$(cluster_url)/3 rlock acquire x --lease 60s)
   run -0 rlock run --url "$(cluster_url)" -n x -- true
   RLOCK_URL=$(cluster_url)/3 job_start x -- echo mine

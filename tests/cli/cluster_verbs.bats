@@ -7,7 +7,6 @@ load ../lib/odd
 load ../lib/cluster_file
 
 @test "regardless of which server is asked, a lock is on the one that keeps its slot" {
-  local seed owner name
   for seed in c1 c2 c3; do
     for owner in c1 c2 c3; do
       name=$(cluster_name "$owner")
@@ -18,7 +17,6 @@ load ../lib/cluster_file
 }
 
 @test "every subcommand finds a lock on any server" {
-  local owner name id
   for owner in c1 c2 c3; do
     name=$(cluster_name "$owner")
     id=$(rlock acquire "$name" --lease 60s)
@@ -36,7 +34,6 @@ load ../lib/cluster_file
 }
 
 @test "status without names shows the locks of all servers; readers, slots and nested runs" {
-  local name names
   names=("$(cluster_name c1)" "$(cluster_name c2)" "$(cluster_name c3)")
   run -0 --separate-stderr rlock run "${names[@]}" -- "$RLOCK" status --json
   for name in "${names[@]}"; do [[ $output == *"\"$name\""* ]]; done
@@ -63,7 +60,6 @@ load ../lib/cluster_file
 channels() { redis "$1" pubsub channels && redis "$1" pubsub shardchannels; }
 
 @test "a waiter listens on the lock's server, and a hand-off takes three requests" {
-  local name id
   name=$(cluster_name c3)
   rlock run "$name" -- true # the scripts are known from now on
   id=$(rlock acquire "$name" --lease 60s)
@@ -79,7 +75,6 @@ channels() { redis "$1" pubsub channels && redis "$1" pubsub shardchannels; }
 }
 
 @test "a holder is asked to stop, regardless of its lock's server" {
-  local name
   for name in "$(cluster_name c1)" "$(cluster_name c3)"; do
     job_start "$name" "other-$name" -- sleep 600
     asked() { timeout 20 "$RLOCK" force-unlock --yes "$1"; }
@@ -91,7 +86,6 @@ channels() { redis "$1" pubsub channels && redis "$1" pubsub shardchannels; }
 }
 
 @test "a slow password command works for a cluster" {
-  local node name
   for node in c1 c2 c3; do redis "$node" acl setuser worker reset on '>secret-one' '~*' '&*' +@all >/dev/null; done
   name=$(cluster_name c3)
   prints ran rlock run --url "${RLOCK_URL/:\/\//:\/\/worker@}" --password-command 'sleep 2; echo secret-one' "$name" -- echo ran
@@ -99,7 +93,6 @@ channels() { redis "$1" pubsub channels && redis "$1" pubsub shardchannels; }
 }
 
 @test "a server that is not a cluster, and a plain address of a cluster, name the right scheme" {
-  local port
   port=$(redis_free_port)
   redis_start plain --port "$port"
   tells 78 'write redis:// instead of redis+cluster://' rlock run --url "redis+cluster://127.0.0.1:$port" x -- touch ran
@@ -109,7 +102,6 @@ channels() { redis "$1" pubsub channels && redis "$1" pubsub shardchannels; }
 }
 
 @test "seeds that are dead, hang, or are not Redis are skipped" {
-  local name
   name=$(cluster_name c2)
   prints mine rlock run --url "redis+cluster://127.0.0.1:1,127.0.0.1:$c1_port" "$name" -- echo mine
   odd http
@@ -126,7 +118,6 @@ channels() { redis "$1" pubsub channels && redis "$1" pubsub shardchannels; }
 
 # The slot stays where it is then, so this is the last test.
 @test "while half of a lock's keys have moved, a release waits" {
-  local name slot id
   name=$(cluster_name c1 2)
   slot=$(cluster_slot "$name")
   id=$(rlock acquire "$name" --lease 60s)

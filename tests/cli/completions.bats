@@ -76,7 +76,6 @@ hold() { "$RLOCK" acquire --lease 5m -- "$1" >/dev/null; }
 let_go() { redis srv flushall >/dev/null; }
 
 @test "every option of each subcommand is in each script, and no other option" {
-  local subcommand
   for subcommand in $SUBCOMMANDS; do
     { help_of "$subcommand" | sed -n 's/^  \(-[^ ]*\) .*/\1/p' | sed 's/,/\n/' && rare "$subcommand"; } | sort >"of.$subcommand"
     (($(wc -l <"of.$subcommand") >= 19))
@@ -91,7 +90,6 @@ let_go() { redis srv flushall >/dev/null; }
 }
 
 @test "rlock completion prints each script, whatever the configuration" {
-  local shell
   for shell in bash zsh fish; do RLOCK_CONFIG=/none rlock completion "$shell" | cmp "$(script_of "$shell")" -; done
 }
 
@@ -128,7 +126,6 @@ let_go() { redis srv flushall >/dev/null; }
 }
 
 @test "zsh and fish show the descriptions of options and subcommands" {
-  local shell
   for shell in $(shells | grep -v bash); do
     SHOWN='wait no longer than DUR' completed "$shell" $'rlock run --w\t\t' >/dev/null
     grep -qF -- --wait-replicas screen
@@ -174,7 +171,6 @@ let_go() { redis srv flushall >/dev/null; }
   all_complete $'rlock run \t' 'rlock|run' $'rlock run --on-acquire=to\t' 'rlock|run|--on-acquire=to' \
     $'rlock run job --on-acquire=to\t' 'rlock|run|job|--on-acquire=to' $'rlock status -- --on\t' 'rlock|status|--|--on'
   let_go
-  local c shell
   # C1, not UTF-8, bidirectional, a soft hyphen, a tag, zero-width, a variation selector, fillers, blanks.
   for c in '\u009b' '\x9b' '\u202e' '\u00ad' '\U000e0041' '\u200b' '\ufe0f' '\u3164' '\u115f' '\u180e' '\u2060' '\ufff9' \
     '\u00a0' '\u2003' '\u2800'; do

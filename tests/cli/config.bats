@@ -149,7 +149,6 @@ EOF
 @test "in a user namespace root's file in /etc is accepted, and no file or link of another user" {
   own_etc
   foreign
-  local namespace
   for_user daemon
   as=("${as[@]::4}")
   "${as[@]}" unshare -r true 2>/dev/null || skip 'ordinary users may not create user namespaces here'

@@ -47,7 +47,6 @@ start_tree() {
   job_parts
   kill_guards
   wait_until gone "$command"
-  local ttl began
   began=$(now_ms) ttl=$(redis srv pttl job)
   run -0 rlock force-unlock --yes job
   (($(now_ms) - began >= ttl - 100))
@@ -71,7 +70,6 @@ start_tree() {
 }
 
 @test "one dead of several holders: rlock claims no more than it knows" {
-  local dead
   "$RLOCK" run -s job -- sleep 1000 3>&- &
   local living=$!
   wait_until listeners 1
@@ -90,7 +88,6 @@ print(next(one["owner"] for one in json.load(sys.stdin)[0]["holders"] if one["pi
 @test "messages for others, and garbage on the channel, are ignored; the text of one for the holder is escaped" {
   job_start job -- sleep 1000
   wait_until listeners 1
-  local owner
   owner=$(redis srv hkeys job)
   publish_on srv 'rlock:control:{job}' 'other:1'
   publish_on srv 'rlock:control:{job}' ''

@@ -99,7 +99,6 @@ agent_parts() {
 }
 
 @test "a waiter whose password changes keeps waiting, and gets its turn" {
-  local owner
   owner=$(rlock --url "$ADMIN" acquire job --lease 10m)
   job_start --password-command "$COMMAND" job -- echo ran
   wait_until listening
@@ -114,7 +113,6 @@ agent_parts() {
 }
 
 @test "regardless of what ends rlock while the command runs, the whole group is ended" {
-  local signal verb
   for signal in TERM INT KILL; do
     for verb in 'status job' 'run job -- true'; do
       rm -f begun
@@ -142,7 +140,6 @@ agent_parts() {
 
 @test "a command that becomes another user's process affects neither rlock's time limit nor its signals" {
   [[ $(id -u) == 0 ]] || skip 'only root can make a program that runs as root'
-  local signal helper
   redis_start open --unixsocketperm 777
   chmod 711 "$BATS_RUN_TMPDIR" "$BATS_RUN_TMPDIR/file" "$BATS_RUN_TMPDIR/test" "$BATS_FILE_TMPDIR" "$open_dir" 2>/dev/null || true
   srv_sock=$open_sock needs_nobody
@@ -209,7 +206,6 @@ connected() { redis srv client list | grep -q 'cmd=evalsha user=worker'; }
 }
 
 @test "kill -9 of the agent, twice: the job reconnects with a new agent, which ends with the job" {
-  local first
   job_until end -v -l 6s --password-command "$COMMAND" job
   agent_parts
   for second in second third; do
@@ -228,7 +224,6 @@ another_agent() {
 }
 
 @test "kill -9 of the frontend, of the monitor, and of agent and monitor: nothing of the job is left" {
-  local one victims wanted
   while read -r wanted victims; do
     : >pids
     job_start -l 5s --password-command "$COMMAND" job -- bash -c "$(tree pids)"
@@ -248,7 +243,6 @@ VICTIMS
 }
 
 @test "guards that were forked ahead of the lock have an agent, too; a keeper runs the command after its variables are gone" {
-  local owner
   owner=$(rlock --url "$ADMIN" acquire job --lease 10m)
   job_start -l 5s --password-command "$COMMAND" job -- sh -c 'touch begun; until [ -e end ]; do sleep 0.02; done'
   wait_until listening

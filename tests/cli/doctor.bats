@@ -104,7 +104,6 @@ PYTHON
 
 @test "a replica fails, and its master is told when a failover is safe" {
   not_over sentinel cluster 'the test has a port and a replica of its own'
-  local port
   port=$(redis_free_port)
   start --port "$port"
   redis_start replica --replicaof 127.0.0.1 "$port"
@@ -139,7 +138,6 @@ PYTHON
   export RLOCK_URL="unix://job:pw@$srv_sock"
   run -0 --separate-stderr rlock doctor
   others_are_fine
-  local case right check result
   for case in +scan/SCAN/warn +subscribe/SUBSCRIBE/warn +evalsha/EVALSHA/warn +incrby/slots/warn +publish/PUBLISH/fail \
     '+pubsub|numsub/PUBSUB NUMSUB/fail' +time/TIME/fail +time/clock/fail +eval/EVAL/fail +pexpire/acquire/fail \
     +zadd/wait/fail +del/shared/warn; do

@@ -3,7 +3,6 @@
 load ../lib/server
 
 @test "the statuses from 0 to 255 pass through" {
-  local number got
   for number in 0 1 {64..78} {124..130} 143 255; do
     got=0
     rlock run x -- sh -c "exit $number" 3>&- || got=$?

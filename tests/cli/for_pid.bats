@@ -23,7 +23,6 @@ no_keeper() { ! keeper; }
 free() { [[ $(redis srv exists job) == 0 ]]; }
 
 @test "renewed as long as the process lives, then released at once; status shows the process" {
-  local owner
   owner=$(rlock acquire --for-pid "$process" --lease 6s job --reason because)
   [[ $(redis srv hgetall job) == "$owner"$'\n1' ]]
   run -0 rlock status job
@@ -38,7 +37,6 @@ free() { [[ $(redis srv exists job) == 0 ]]; }
 }
 
 @test "if the process ends while rlock waits for the lock, rlock ends with 64 and has left the queue" {
-  local owner
   owner=$(rlock acquire --lease 10m job)
   "$RLOCK" acquire -v --for-pid "$process" job >out 2>err 3>&- &
   local waiter=$!
@@ -52,7 +50,6 @@ free() { [[ $(redis srv exists job) == 0 ]]; }
 }
 
 @test "release, force-unlock and TERM end the keeper promptly, and the lock is free" {
-  local end owner
   for end in 'rlock release job --owner' 'tells 0 without rlock force-unlock --yes job --owner' 'kill_keeper'; do
     owner=$(rlock acquire --for-pid "$process" --lease 10m job)
     wait_until keeper
@@ -98,7 +95,6 @@ kill_keeper() { kill -TERM "$(keeper)"; }
 
 # With a host name in the address, which is looked up again with the resolver's own variables.
 @test "the keeper reconnects without these variables" {
-  local owner began port
   redis_listen srv
   owner=$(RES_OPTIONS='attempts:1 timeout:1' rlock acquire --url "redis://localhost:$port" --for-pid "$process" --lease 3s job)
   redis srv client kill type normal >/dev/null
@@ -114,7 +110,6 @@ refused() {
 }
 
 @test "impossible processes: none, ended, not a number, rlock itself, its child, another user's" {
-  local dead
   sleep 0 &
   dead=$!
   wait "$dead"
@@ -129,7 +124,6 @@ open("zombie", "w").write(str(pid)); time.sleep(20)' 3>&- &
   wait_until gone "$(cat zombie)"
   refused "$(cat zombie)" 'has ended'
   kill "$parent"
-  local bad
   for bad in 0 -1 x '' 1.5 99999999999 '1 2'; do
     refused "$bad" for-pid
   done
@@ -146,7 +140,6 @@ open("zombie", "w").write(str(pid)); time.sleep(20)' 3>&- &
 }
 
 @test "busy: 75, and no keeper; the owner id cannot be written: no lock, and no keeper" {
-  local owner
   owner=$(rlock acquire job --lease 1m)
   run -75 rlock acquire -n --for-pid "$process" job
   no_keeper
@@ -196,7 +189,6 @@ open("zombie", "w").write(str(pid)); time.sleep(20)' 3>&- &
 }
 
 @test "after an outage beyond the deadline, the keeper renews when the server is back, even if the log daemon hangs" {
-  local began
   with_syslog acquire --for-pid "$process" --lease 10s job
   hang_syslog
   began=$(now_ms)

@@ -13,7 +13,6 @@ job_under() {
 unused() { [[ -z $(redis srv hget 'rlock:holder:{a}' control) ]]; }
 
 @test "a command that begins under the hold while the operator is asked keeps its lock, and the operator is asked again" {
-  local owner
   owner=$(take a)
   MEANWHILE=$(job_under 1) run -75 on_terminal $'y\nn' "$RLOCK" force-unlock a
   assert_says 'a: unchanged, because another command has begun to use this lock meanwhile'
@@ -39,7 +38,6 @@ held_once() { [[ $(redis srv hget a "$owner") == 1 ]]; }
 ends() { echo "touch end-$1; until [ \"\$(redis-cli -s $srv_sock hget a $owner)\" = 1 ]; do sleep 0.02; done;"; }
 
 @test "a nested command that takes the place of another keeps its lock, and the operator is asked again" {
-  local owner
   owner=$(take a)
   eval "$(nested 1)"
   MEANWHILE=$(ends 1 && nested 2) run -75 on_terminal $'y\nn' "$RLOCK" force-unlock a
@@ -64,7 +62,6 @@ ends() { echo "touch end-$1; until [ \"\$(redis-cli -s $srv_sock hget a $owner)\
 }
 
 @test "what a job that nobody could ask has left to its owner is taken away" {
-  local owner unlocking
   owner=$(rlock acquire --lease 10m a)
   redis srv acl setuser deaf on '>pw' '~*' +@all resetchannels
   RLOCK_URL=unix://deaf:pw@$srv_sock eval "$(job_under 1)"
@@ -111,7 +108,6 @@ ends() { echo "touch end-$1; until [ \"\$(redis-cli -s $srv_sock hget a $owner)\
 }
 
 @test "the question says how many commands it is about, and how to choose one" {
-  local name
   for name in a b; do
     "$RLOCK" run --slots 2 s -- sh -c "touch $name; exec sleep 1000" 2>/dev/null 3>&- &
     wait_until test -e $name

@@ -29,7 +29,6 @@ hold() {
 field() { rlock status --json "$1" | python3 -c 'import json, sys; print(json.load(sys.stdin)[0].get("forecast", {}).get(sys.argv[1], "-"))' "$2"; }
 
 @test "a release remembers how long the hold lasted, of the last twenty, the newest first" {
-  local i
   for i in $(seq 22); do rlock run --history a -- true; done
   rlock run --history a -- sleep 0.5
   read -ra all <<<"$(spans a)"
@@ -104,7 +103,6 @@ field() { rlock status --json "$1" | python3 -c 'import json, sys; print(json.lo
 }
 
 @test "a quorum knows what is usual, but not how many wait" {
-  local i
   quorum_start 3
   for i in 1 2 3 4 5; do rlock run --history a -- true; done
   hold a

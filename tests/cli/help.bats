@@ -10,7 +10,6 @@ SUBCOMMANDS='run acquire renew release status force-unlock history doctor config
 longest() { grep -vE '^  (rlock |owner=|eval |\./)' | awk '{ if (length($0) > most) most = length($0) } END { print most }'; }
 
 @test "each help is as wide as asked for, or as the terminal, or 80 columns; -h fits on a screen, and names --help" {
-  local subcommand width
   for subcommand in $SUBCOMMANDS; do
     unset COLUMNS
     rlock "$subcommand" --help >long

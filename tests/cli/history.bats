@@ -37,7 +37,6 @@ teardown() { redis srv flushall >/dev/null; }
 }
 
 @test "release by hand, by a keeper, and with --min-hold; a second release writes nothing" {
-  local owner
   owner=$(rlock acquire a --lease 1m --reason hand)
   rlock release a --owner "$owner"
   run -76 rlock release a --owner "$owner"
@@ -112,7 +111,6 @@ teardown() { redis srv flushall >/dev/null; }
 }
 
 @test "force-unlock --now: the holder is told who has taken its lock, and its history has it, even if only the holder records it" {
-  local who
   who="$(id -un)@$(uname -n)"
   run -74 --separate-stderr rlock run --lease 5s a -- sh -c "RLOCK_HISTORY=false '$RLOCK' force-unlock -y --now a >/dev/null; sleep 600"
   [[ $stderr == *"a: the lock is lost: $who (rlock force-unlock) has taken it away"* ]]
@@ -205,7 +203,6 @@ teardown() { redis srv flushall >/dev/null; }
 }
 
 @test "many foreign entries are skipped in large pages" {
-  local commands
   redis srv eval 'for i = 1, 20000 do redis.call("xadd", KEYS[1], "*", "a", "b") end' 1 'rlock:history:{f}' >/dev/null
   redis srv config resetstat >/dev/null
   run -0 --separate-stderr rlock history --limit 1 f

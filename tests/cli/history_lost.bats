@@ -57,7 +57,6 @@ keys_left() { redis srv --raw keys 'rlock:hold:*' | grep -E ':(due|entry)$' || t
 }
 
 @test "readers, slots and strings that die are recorded as well" {
-  local kind
   dies r -s
   dies s --slots 2
   dies p --protocol set
@@ -111,7 +110,6 @@ keys_left() { redis srv --raw keys 'rlock:hold:*' | grep -E ':(due|entry)$' || t
 }
 
 @test "releasing, giving up and taking away leave nothing behind" {
-  local owner
   rlock run --history a -- true
   rlock run --history --min-hold 10s m -- true
   owner=$(rlock acquire --history b --lease 1m)
@@ -133,7 +131,6 @@ keys_left() { redis srv --raw keys 'rlock:hold:*' | grep -E ':(due|entry)$' || t
 }
 
 @test "what others have put there breaks neither a grant nor a history, and is recorded once" {
-  local i long
   redis srv set 'rlock:hold:{a}:due' text
   rlock run --history a -- true
   redis srv del 'rlock:hold:{a}:due'

@@ -41,7 +41,6 @@ leave_deaf() {
 # --- --max-hold, --min-hold, --no-renew
 
 @test "--max-hold: a command that ignores TERM is killed after --kill-after, with its tree, until which the lock is held; so are leftovers; a signal takes precedence" {
-  local leftovers
   for leftovers in kill ignore; do
     : >"$pids"
     began=$(now_ms)
@@ -64,7 +63,6 @@ leave_deaf() {
 }
 
 @test "--min-hold: if all processes are killed shortly after the start, the lock is kept for the whole time; later, the lease counts" {
-  local ttl
   job_start --min-hold 10m a -- sleep 1000
   job_parts
   kill_guards
@@ -89,7 +87,6 @@ leave_deaf() {
   wait_until lines_in "$pids" 3
   held_until_gone
   job_status 74 'prevents its renewal'
-  local without
   extensions() { redis srv info commandstats | sed -n 's/^cmdstat_pexpire:calls=\([0-9]*\),.*/\1/p'; }
   redis srv config resetstat
   rlock run --no-renew --lease 4s a -- true
@@ -124,7 +121,6 @@ leave_named() {
 }
 
 @test "--leftovers kill, and the default: a background process and a daemon are ended, and named in one line, regardless of the status" {
-  local code how ids
   for how in '' --leftovers=kill; do
     for code in 0 3; do
       run -$code --separate-stderr rlock run $how a -- bash -c "$(leave_named app builder) exit $code"
@@ -157,7 +153,6 @@ pid = os.fork()
 pid or os._exit(0)
 os.waitid(os.P_PID, pid, os.WEXITED | os.WNOWAIT)'
   [[ -z $stderr ]]
-  local how
   for how in wait ignore; do
     : >"$pids"
     run -0 --separate-stderr rlock run --leftovers "$how" a -- bash -c "$(leave 'setsid' '')"
@@ -176,7 +171,6 @@ os.waitid(os.P_PID, pid, os.WEXITED | os.WNOWAIT)'
 }
 
 @test "--leftovers wait: the lock is held until the last leftover has ended, without any signal, and renewed meanwhile" {
-  local how
   for how in '' setsid; do
     : >"$pids"
     rm -f finished
@@ -197,7 +191,6 @@ os.waitid(os.P_PID, pid, os.WEXITED | os.WNOWAIT)'
 }
 
 @test "--leftovers wait: TERM to rlock ends what is left, and so does a loss of the lock" {
-  local what
   for what in 'kill -TERM' drop; do
     : >"$pids"
     job_start --lease 6s --leftovers wait -k 300ms a -- bash -c "$(leave_deaf)"
@@ -213,7 +206,6 @@ os.waitid(os.P_PID, pid, os.WEXITED | os.WNOWAIT)'
 }
 
 @test "--leftovers wait and ignore: if the lock is lost while the command runs, all of it is stopped" {
-  local how
   for how in wait ignore; do
     : >"$pids"
     job_start --lease 6s --leftovers "$how" -k 300ms a -- bash -c "$(tree "$pids")"
@@ -225,7 +217,6 @@ os.waitid(os.P_PID, pid, os.WEXITED | os.WNOWAIT)'
 }
 
 @test "--leftovers ignore: rlock ends with the command, and the lock is free while they run on" {
-  local how
   for how in '' setsid; do
     : >"$pids"
     job_start --leftovers ignore a -- bash -c "

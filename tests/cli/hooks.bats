@@ -22,7 +22,6 @@ wait_for_hook() {
 lose() { redis srv del a 'rlock:holder:{a}'; }
 
 @test "the lock is kept until a hook that hangs is dead, and what on-release has left in the background" {
-  local text
   for text in "$(hang pid "trap '' TERM;")" "setsid sh -c \"$(hang pid "trap '' TERM;")\" & until [ -s pid ]; do sleep 0.02; done"; do
     rm -f pid
     job_start -k 1s --hook-timeout 300ms --on-release "$text" a -- true
@@ -49,7 +48,6 @@ lose() { redis srv del a 'rlock:holder:{a}'; }
     --on-lost 'kill -0 "$(cat pid)" 2>/dev/null && touch alive; echo "$RLOCK_NAME $RLOCK_OWNER" >lost; echo "$RLOCK_WHY" >why; echo said' \
     a -- sh -c "trap '' TERM; $(hang pid)"
   wait_for_hook pid
-  local owner
   owner=$(redis srv hkeys a)
   lose
   job_status 74
@@ -71,7 +69,6 @@ lose() { redis srv del a 'rlock:holder:{a}'; }
 }
 
 @test "on-lost fails, hangs or stops itself: a warning, and still 74" {
-  local text
   for text in 'exit 5' "$(hang pid "trap '' TERM;")" 'kill -STOP $$'; do
     job_start --lease 6s -k 300ms --hook-timeout 300ms --on-lost "touch lost; $text" a -- sleep 100
     job_parts
@@ -112,7 +109,6 @@ lose() { redis srv del a 'rlock:holder:{a}'; }
 }
 
 @test "TERM during on-acquire: the hook is ended, also if it ignores TERM, the command is not started, the lock is free" {
-  local deaf
   for deaf in '' "trap '' TERM;"; do
     rm -f pid
     job_start -k 500ms --hook-timeout 10m --on-acquire "$(hang pid "$deaf")" --on-lost 'touch lost' a -- touch started
@@ -138,7 +134,6 @@ lose() { redis srv del a 'rlock:holder:{a}'; }
 }
 
 @test "kill -9 of the frontend during on-acquire or on-release: the hook is dead and the lock free, the command is not started" {
-  local when
   for when in on-acquire on-release; do
     rm -f pid started
     job_start -k 300ms "--$when" "$(hang pid "trap '' TERM;")" a -- touch started

@@ -70,7 +70,6 @@ unknown() {
 }
 
 @test "a silent name server: rlock waits for --server-timeout, but does not ask again and again" {
-  local began
   touch silent
   began=$(now_ms)
   run -69 --separate-stderr at host.rlock.test --server-timeout 1500ms run x -- touch ran

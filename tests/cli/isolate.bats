@@ -62,7 +62,6 @@ user_namespaces() {
 }
 
 @test "exit statuses pass through, and rlock dies of the signal that its command died of; 126 and 127" {
-  local code name
   for code in 1 74 255; do run "-$code" isolated a -- sh -c "exit $code"; done
   for name in TERM KILL; do
     NAME=SIG$name run -0 python3 - <<'PYTHON'
@@ -142,7 +141,6 @@ PYTHON
   wait_until sleepers 0
   run -75 rlock run -n a -- true
   drop
-  local which
   for which in frontend monitor; do
     job_start --isolate --lease 6s -k 300ms a -- bash -c "$(stubborn) $(sleeper)"
     job_parts

@@ -141,7 +141,6 @@ forgotten_by_s2() {
   redis_stop s3
   holder --lease 10m
   aged_start s3
-  local before
   before=$(calls s2)
   waiter -q -w 10m --lease 10m
   wait_until asked s3 2

@@ -147,7 +147,6 @@ alone() {
 }
 
 @test "keys of other kinds; a certificate that is trusted by itself; a key that is short, or has a passphrase" {
-  local kind
   alone rsa rsa:2048
   alone p521 ec -pkeyopt ec_paramgen_curve:P-521
   alone ed25519 ed25519

@@ -155,7 +155,6 @@ protocol_set() {
 @test "each right is necessary: without it, something fails or causes a warning" {
   set -f
   as_user rlock
-  local right
   # Most of what lacks a right never comes.
   export WAIT_SECONDS=1
   # Without +evalsha everything works, by EVAL: tests/faults/scripts.bats. tests/cli/eviction.table and client_name.bats
@@ -205,7 +204,6 @@ refused_to() {
   grant_team p:
   grant_team q:
   as_user team-p
-  local owner name right
   owner=$(rlock acquire p:job --lease 1m)
   rlock run -q --wait 30s p:job -- true 3>&- &
   local waiter=$!

@@ -1,4 +1,3 @@
-#!/usr/bin/env bats
 # docs/agents.md and the skill for agents: every line with rlock runs, and what they say about statuses and JSON is true.
 
 load ../lib/server
@@ -30,7 +29,6 @@ by_another() {
   [[ $(cat "$PAGE" "$SKILL" | grep -c '^```sh$') == $(ls block.* | wc -l) ]]
   run -1 awk '/^```/ { fenced = !fenced } !fenced && /rlock (run|acquire|renew|release|status) [^-`]/ { print; bad = 1 } END { exit !bad }' "$PAGE" "$SKILL"
   run -1 grep -hE 'force-unlock|--supersede|redis-cli|kill' block.*
-  local script
   for script in $(ls block.* | sort -V); do
     run -0 timeout -k 1 60 bash -euo pipefail "$script" </dev/null 3>&-
     redis srv flushall >/dev/null # what --once remembers
@@ -42,7 +40,6 @@ by_another() {
 }
 
 @test "no block does anything under a lock that another owner has" {
-  local script
   by_another
   for script in $(grep -L 'RLOCK_URL=local' block.*); do
     sed -i 's/--wait 5m/-n/; s/RLOCK_WAIT=5m/RLOCK_WAIT=0/' "$script"
@@ -53,7 +50,6 @@ by_another() {
 }
 
 @test "a busy lock: the report says who has it, since when and why" {
-  local member
   rlock run --reason 'nightly tests' deploy:staging -- sh -c 'touch begun; until [ -e go ]; do sleep 0.02; done' 3>&- &
   wait_until test -e begun
   run -75 --separate-stderr rlock run -n deploy:staging -- ./deploy.sh
@@ -79,7 +75,6 @@ by_another() {
 @test "the skill has a name, a description and at most sixty lines" {
   (($(wc -l <"$SKILL") <= 60))
   [[ $(sed -n '1p;4p' "$SKILL" | tr '\n' ' ') == '--- --- ' && $(sed -n 2p "$SKILL") == 'name: rlock' ]]
-  local about
   about=$(sed -n '3s/^description: //p' "$SKILL")
   ((${#about} > 50 && ${#about} < 900)) && [[ $about != *': '* ]] # which YAML would not read as text
 }

@@ -62,14 +62,12 @@ assert {"design": "Redisson", "why": "not asked for"} in all["programs"]["server
 
 @test "the summary has a line for each kind of work, no progress is written to a file, and the plots show rlock" {
   run -0 "$TESTS_DIR/../bench/report" summary "$(results)/latest.json"
-  local work
   for work in start 'start, TLS' 'a busy lock, `-n`' 'hand-off, waiters: 2' "the server's CPU for a renewal" \
     'locks that three masters carry'; do
     grep -qF "| $work |" <<<"$output"
     grep -qF "| $work |" "$BATS_FILE_TMPDIR/said"
   done
   run -1 grep -q $'\r' "$BATS_FILE_TMPDIR/said"
-  local name
   for name in start handoff; do
     python3 -c 'import sys, xml.dom.minidom
 texts = xml.dom.minidom.parse(sys.argv[1]).getElementsByTagName("text")

@@ -1,4 +1,3 @@
-#!/usr/bin/env bats
 # Work that a command only commissions: on another host by ssh, or in a running tmux server. These are the cookbook's
 # recipes, with a real sshd and tmux; those for docker and systemd need an engine and a system that are not available
 # here.

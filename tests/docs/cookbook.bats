@@ -1,4 +1,3 @@
-#!/usr/bin/env bats
 # Every line with rlock in the cookbook does what it says there.
 
 load ../lib/server
@@ -42,7 +41,6 @@ rows() {
 }
 
 @test "each block of the cookbook runs" {
-  local script name
   blocks "$BOOK"
   for script in $(ls block.* | sort -V); do
     # It takes away a held lock.
@@ -63,7 +61,6 @@ rows() {
   ./with-shell.sh
   mkfifo go
   rlock run --leftovers ignore nightly -- bash -c '{ read -r <go; ./with-shell.sh left; echo done >left; } >/dev/null 2>&1 &' 3>&-
-  local owner
   owner=$(rlock acquire nightly --lease 10m)
   echo >go
   wait_until queued nightly 1
@@ -74,7 +71,6 @@ rows() {
 }
 
 @test "each row of the tables runs the job" {
-  local script
   rows
   for script in row.*; do
     rm -f calls
@@ -94,7 +90,6 @@ rows() {
 }
 
 @test "a busy lock: no row runs the job, and each exits as documented" {
-  local script expected
   rows
   for script in $(grep -l 'run ' row.*); do
     redis srv flushall >/dev/null
@@ -151,7 +146,6 @@ rows() {
 }
 
 @test "migrate once for each release: the others wait, and go on when it has succeeded" {
-  local first second
   printf '#!/bin/sh\necho ran >>calls; until [ -e go ]; do sleep 0.02; done\n' >migrate.sh
   block '--once "$(cat commit)"'
   bash script 3>&- &
@@ -180,7 +174,6 @@ rows() {
 }
 
 @test "only the newest deploy: the waiting one yields" {
-  local owner older newer
   owner=$(rlock acquire deploy --lease 10m)
   block --replace-waiting
   bash script 2>older.err 3>&- &
@@ -231,7 +224,6 @@ rows() {
 }
 
 @test "every file that the cookbook names is an example" {
-  local name
   for name in $(grep -oE '`[A-Za-z-]+(\.(sh|service|timer|yml|conf)|file|/)`' "$BOOK" | tr -d '`' | sort -u) crontab; do
     [[ -e $TESTS_DIR/../packaging/examples/$name ]] || { echo "$name" && return 1; }
   done

@@ -1,4 +1,3 @@
-#!/usr/bin/env bats
 # The documents say what the program does: options, statuses, variables, and examples that run.
 
 load ../lib/server
@@ -80,7 +79,6 @@ table_of_guarantees() {
 statuses() { sed -n 's/^ *k[A-Za-z]* = \([0-9]*\),.*/\1/p' "$ROOT/src/base/error.h" | sort -n; }
 
 @test "every page and section that a man page refers to exists, and rlock(1) refers to all pages" {
-  local page name section
   for page in "${PAGES[@]}"; do
     name=${page##*/}
     grep -qx "\.Nm ${name%.*}" "$page"
@@ -97,7 +95,6 @@ statuses() { sed -n 's/^ *k[A-Za-z]* = \([0-9]*\),.*/\1/p' "$ROOT/src/base/error
 }
 
 @test "every subcommand is in rlock --help and in the man page; each help has the options of all, as in the man page" {
-  local subcommand option
   [[ $(rlock --help | sed -n '/^Subcommands/,/^$/s/^  \([a-z-]*\) .*/\1/p') == "${SUBCOMMANDS// /$'\n'}" ]]
   sed -n '/^\.Ss Options of all/,/^\.El/s/^\.It.* -\(-*[a-z-]*\).*/--\1/p' "$MAN" | sort >of_all
   (($(wc -l <of_all) >= 9))
@@ -126,7 +123,6 @@ statuses() { sed -n 's/^ *k[A-Za-z]* = \([0-9]*\),.*/\1/p' "$ROOT/src/base/error
 }
 
 @test "the man page's synopsis has the options of the subcommands, and no others" {
-  local subcommand line option short long
   for subcommand in acquire renew release status force-unlock history doctor config local completion; do
     line=$(mandoc -T utf8 "$(page_of "$subcommand")" | col -bx | tr -s ' \n' '  ' | sed 's/DESCRIPTION.*//' | grep -oE "rlock $subcommand [^ ].*" | sed 's/ rlock .*//')
     [[ $line == "rlock $subcommand"* ]]
@@ -149,7 +145,6 @@ statuses() { sed -n 's/^ *k[A-Za-z]* = \([0-9]*\),.*/\1/p' "$ROOT/src/base/error
 }
 
 @test "each short option of --help is in the man page" {
-  local pair
   for pair in $({ rlock --help && for s in $SUBCOMMANDS; do rlock "$s" --help; done; } | grep -oE '^ +-[a-zA-Z],' | tr -d ' ,-' | sort -u); do
     grep -qE "^\.It Fl $pair , -" "${PAGES[@]}" || { echo "-$pair" && return 1; }
   done
@@ -221,7 +216,6 @@ PYTHON
 }
 
 @test "the settings of a configuration file are those that rlock.toml(5) lists, and rlock(1) has a variable for each" {
-  local option
   sed -n 's/^The settings are \(.*\)\.$/\1/p' "$ROOT/man/rlock.toml.5" | sed 's/ and /, /; s/, /\n/g' | sort >listed
   settings | diff - listed
   (($(wc -l <listed) >= 20))
@@ -280,7 +274,6 @@ PROGRAM
 }
 
 @test "the program knows every variable in the man page" {
-  local variable
   for variable in $(grep -ohE '\bRLOCK_[A-Z_]+' "${PAGES[@]}" | sort -u); do
     grep -qaF "$variable" "$RLOCK" || {
       variable=${variable#RLOCK_}

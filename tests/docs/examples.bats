@@ -1,4 +1,3 @@
-#!/usr/bin/env bats
 # The examples in the man pages and in each --help do what they say.
 
 load ../lib/server
@@ -102,7 +101,6 @@ documented() {
 }
 
 @test "the man pages have no other examples than those tested here" {
-  local page found
   found=$(for page in "$MAN"/*.1; do
     sed -n '/^\.Sh EXAMPLES/,/^\.Sh [^E]/p' "$page" | grep -cE '^\.(Dl|Bd) ' | sed "s/^/${page##*/}:/"
   done)
@@ -161,7 +159,6 @@ cron_lines() {
 }
 
 @test "rlock-run.1: in a pipeline, readers and a writer, slots, several names; a migration, once for its version" {
-  local number
   for number in 2 3 4 5 6; do follow rlock-run.1 $number; done
   [[ $(<calls) == $'deploy.sh  under deploy\nreport.sh  under catalogue\nimport.sh  under catalogue\nmake  under builds\nmake test under boards\nmigrate.sh  under catalogue-db catalogue-files' ]]
   rm calls
@@ -172,7 +169,6 @@ cron_lines() {
 }
 
 @test "rlock-acquire.1: by hand, over several steps or those of a pipeline, with the fencing token; under another owner's lock, nothing is done" {
-  local owner number
   follow rlock-acquire.1 1
   [[ $(cut -d' ' -f1 calls) == $'step-one\nstep-two' && $(redis srv exists deploy) == 0 ]]
   rm calls
@@ -198,7 +194,6 @@ cron_lines() {
 }
 
 @test "rlock-status.1: each example" {
-  local owner
   owner=$(rlock acquire deploy --lease 10m)
   follow rlock-status.1 1
   [[ $output == *deploy*'state     held'* ]]
@@ -297,7 +292,6 @@ tldr_examples() {
   run -0 --separate-stderr bash -eu script
   ((lines[-1] > 1000000))
   help_examples status >script
-  local owner
   owner=$(rlock acquire deploy --lease 10m)
   run -0 --separate-stderr bash -eu script
   [[ $output == *'state     held'*$'\nbusy\nnightly: no success is known'*$'\nno backup today' ]]

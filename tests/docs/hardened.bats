@@ -43,7 +43,6 @@ needs_own_build() {
 
 @test "rlock's code checks its stack, its buffers and its containers" {
   needs_own_build
-  local flag
   # Nothing was compiled without them.
   for flag in -fPIE -fstack-protector-strong -fstack-clash-protection -D_FORTIFY_SOURCE=3 -D_GLIBCXX_ASSERTIONS; do
     run -1 grep -vE -e "$flag|\"(directory|file|output)\"|^[][{}, ]*$" "$BUILD/compile_commands.json"
@@ -63,7 +62,6 @@ needs_own_build() {
 
 @test "access beyond the end of a vector, or to an empty optional, ends the program" {
   needs_own_build
-  local compile
   compile=$(sed -n 's/^ *"command": "\(.*\) -o [^ ]* -c [^ ]*base.log\.cc",*$/\1/p' "$BUILD/compile_commands.json")
   [[ $compile == *-D_GLIBCXX_ASSERTIONS* ]]
   printf '%s\n' '#include <optional>' '#include <vector>' 'int main(int argc, char**) {' '  std::vector<int> three(3);' \

@@ -3,7 +3,6 @@
 load ../lib/common
 
 @test "the install rules put program, man page and documents in the right places" {
-  local build
   build=$(dirname "$RLOCK")
   [[ -e $build/CMakeCache.txt ]] || skip "the program under test was not built here"
   # CMake lists what it installs in the build folder. If root has left a list there, we cannot write it; no list is lost

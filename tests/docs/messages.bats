@@ -1,4 +1,3 @@
-#!/usr/bin/env bats
 # The catalogue of messages: those in the source that some test produces, and those that only this file produces.
 
 load ../lib/server
@@ -37,7 +36,6 @@ job() {
 }
 
 @test "tests cover most messages of the source" {
-  local silent all
   python3 "$TESTS_DIR/docs/messages.py" "$TESTS_DIR/.." >list
   read -r silent _ all _ < <(tail -n 1 list)
   ((all >= 230))
@@ -47,7 +45,6 @@ job() {
 
 @test "messages: options and words, addresses and files, holds of other owners, an invalid token" {
   umask 077
-  local bad
   for bad in '' -5s "$(printf '9%.0s' {1..400})" 5y 366d; do
     job 64 'is not a duration of at most 365 days' --lease "$bad"
   done
@@ -79,7 +76,6 @@ job() {
   job 78 'c.toml:2: column 1: expected ]' --config c.toml
   printf 'lease = "5s"\n[wait]\n' >c.toml
   job 78 'c.toml:2: tables are not supported; use one file for each environment, and choose it with --config FILE' --config c.toml
-  local owner
   says 76 'not held: its lease has expired, or it was released or taken away' release x --owner a:1
   says 76 'not held: its lease has expired, or it was released or taken away' renew x --owner a:1 --lease 10s
   owner=$(rlock acquire x --lease 1m)
@@ -97,7 +93,6 @@ job() {
   says 69 "$url: unexpected reply to SCAN; is something between us and Redis?" status --url "$url"
   odd wrong 'TIME *0'
   says 69 "$url: unexpected reply to TIME; is something between us and Redis?" doctor --url "$url"
-  local answer
   for answer in ':1' '*1|*0' '*1|*3|:0|:16384|*0'; do
     odd wrong "CLUSTER $answer"
     says 69 "$url: unexpected reply to CLUSTER SLOTS" status x --url "redis+cluster://${url#*//}"

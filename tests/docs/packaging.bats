@@ -17,7 +17,6 @@ needs_static_build() {
 
 @test "every script of packaging/ explains itself with --help, or needs an argument" {
   cd "$ROOT"
-  local script
   for script in debian-source image musl npm provenance release verify wheel \
     try-arm64 try-image try-on try-package try-release try-source; do
     run -0 sh "packaging/$script" --help
@@ -31,7 +30,6 @@ needs_static_build() {
   install -m 644 "$ROOT/packaging/rlock.toml" example.toml
   # -v reports where each setting comes from at the right time; nobody listens there.
   export RLOCK_URL=unix://$PWD/none
-  local file
   for file in "$PWD/example.toml" /dev/null; do
     run -69 --separate-stderr rlock --config "$file" run -v x -- true
     echo "${stderr//"$file"/FILE}" | sed -E 's/^(rlock: )[^ ]+Z /\1/' >"said.${file##*/}"
@@ -52,7 +50,6 @@ needs_static_build() {
 }
 
 @test "the version is that of the newest section in the changelog, or above it if that is not released; nothing in packaging/ has it" {
-  local version newest
   version=$(sed -nE 's/^project\(rlock VERSION ([0-9.]+).*/\1/p' "$ROOT/CMakeLists.txt")
   [[ $version =~ ^[0-9]+\.[0-9]+ ]]
   run -0 --separate-stderr rlock --version
@@ -67,7 +64,6 @@ needs_static_build() {
 }
 
 @test "an archive of a release: tar leaves folders and links where it is unpacked as they are" {
-  local tar
   eval "$(sed -n '/^archive() {/,/^}/p' "$ROOT/packaging/release")"
   mkdir -p tree/rlock-1/{bin,share/man/man1}
   echo program | tee tree/rlock-1/bin/rlock >tree/rlock-1/share/man/man1/rlock.1
@@ -88,7 +84,6 @@ needs_static_build() {
 @test "the Debian source package has the version and the addresses, and is the same when it is created again" {
   command -v dpkg-source >/dev/null || skip 'no dpkg-dev'
   [[ -e $ROOT/.git ]] || skip 'not a clone'
-  local folder
   for folder in one two; do
     mkdir "$folder"
     # As it will be committed.
@@ -124,7 +119,6 @@ needs_static_build() {
   run -1 grep -E 'INTERP|NEEDED' elf
   [[ -s $BUILD/build.ninja ]] && command -v dpkg-query >/dev/null || skip 'no build by Ninja on Debian'
   sh "$ROOT/packaging/linked" "$BUILD" >linked
-  local source
   for source in c-ares cli11 fmtlib '(glibc|musl)' hiredis nlohmann-json3 '(openssl|aws-lc)' spdlog; do
     grep -qE "^$source [^ ]* [^ ]* [^ ]* [^ ]" linked || { echo "$source is missing" && cat linked && return 1; }
   done
@@ -155,7 +149,6 @@ END
 }
 
 @test "a program with the libraries of packaging/musl does not contain its builder's folders" {
-  local parts
   parts=$(sed -n 's/^RLOCK_PARTS:PATH=//p' "$BUILD/CMakeCache.txt" 2>/dev/null) || true
   [[ $parts ]] || skip 'the program under test was not built with the libraries of packaging/musl'
   run -1 grep -aoE "[ -~]*${parts}[ -~]*" "$RLOCK"
@@ -172,7 +165,6 @@ toolchain() {
 }
 
 @test "the command that packaging/musl prints builds with its compiler and libraries, and needs no GTest" {
-  local line
   line=$(sed -n 's/^#   \(cmake .*\)/\1/p' "$ROOT/packaging/musl")
   [[ $line == *FOLDER/toolchain.cmake* ]]
   # The end of the script prints it with the path of the folder.

@@ -1,4 +1,3 @@
-#!/usr/bin/env bats
 # The page of rlock status --html and history --html in a real browser, Debian's Chromium: tests/lib/browser.py lists
 # what is checked. Skipped where that is not installed: on Ubuntu it is a snap, which a test cannot install.
 

@@ -1,4 +1,3 @@
-#!/usr/bin/env bats
 # The pictures in the documents show what the program shows today.
 
 load ../lib/common
@@ -25,7 +24,6 @@ setup() {
 
 @test "numbers show the order of events in two windows; the pictures are self-contained, and each has a place in a document" {
   [[ $(grep -oP 'class="mark black".*?>\K\d' "$PICTURES/waiting.svg" | paste -sd' ') == '1 3 2 4' ]]
-  local picture
   for picture in "$PICTURES"/*.svg; do
     python3 -c 'import sys, xml.dom.minidom; xml.dom.minidom.parse(sys.argv[1])' "$picture"
     # No script and nothing from elsewhere, because pages that show pictures allow neither.

@@ -73,7 +73,6 @@ fits() { python3 "$TESTS_DIR/lib/schema.py" "$ROOT/docs/schema/$1.json"; }
 
 @test "a quorum: locks of other programs count as held if totals name them; status --json fits with two of three servers" {
   two_more
-  local one
   for one in srv two three; do foreign "$one" q; done
   run -75 rlock run -n q -- true
   run -0 --separate-stderr rlock status --prometheus
@@ -122,7 +121,6 @@ fits() { python3 "$TESTS_DIR/lib/schema.py" "$ROOT/docs/schema/$1.json"; }
 }
 
 @test "data that does not match the schema is noticed" {
-  local bad
   for bad in '{}' '[{}]' '[{"check": "x", "result": "good", "seen": "", "advice": ""}]' \
     '[{"check": 1, "result": "ok", "seen": "", "advice": ""}]' \
     '[{"check": "x", "result": "ok", "seen": "", "advice": "", "more": 1}]'; do
@@ -202,7 +200,6 @@ foreign() {
 }
 
 @test "without names, all of many locks that only a history knows are checked" {
-  local i
   for i in {1..300}; do printf 'xadd rlock:history:{old-%s} * outcome released end exited value 0\n' "$i"; done | redis srv >/dev/null
   foreign srv old-7
   run -0 --separate-stderr rlock status --prometheus
@@ -211,7 +208,6 @@ foreign() {
 }
 
 @test "labels are the names as rlock status shows them, each one once, and the text is UTF-8" {
-  local bytes name
   bytes=$(printf '\xff%.0s' {1..300})
   for name in 'ba"d\name' "${bytes}a" "${bytes}b" 'Büro'; do rlock acquire "$name" --lease 1m; done
   rlock status --prometheus >text

@@ -70,7 +70,6 @@ becomes() {
   /usr/bin/python3 -m venv venv
   export PIP_DISABLE_PIP_VERSION_CHECK=1 PIP_NO_INDEX=1 PIP_QUIET=1
   venv/bin/pip install one/*.whl
-  local file
   for file in share/{man/man1/rlock-run.1,man/man5/rlock.toml.5,bash-completion/completions/rlock} \
     lib/python3*/site-packages/rlock_cli-7.8.9.dev0.dist-info/licenses/{LICENSE,THIRD-PARTY.txt}; do
     [[ -s $(echo venv/$file) ]] || { echo "$file is missing" && return 1; }

@@ -1,4 +1,3 @@
-#!/usr/bin/env bats
 # The examples in packaging/examples, each with as much of its surroundings as is available: cron, systemd, CI systems,
 # containers.
 
@@ -40,7 +39,6 @@ needs_node() { command -v node >/dev/null || skip 'NO NODE HERE: the action for 
 }
 
 @test "each example that takes a lock, and the start of each document, say where to name the server" {
-  local file
   for file in $(grep -rlE '\brlock (run|acquire) |"rlock", "run"' "$EXAMPLES"); do
     grep -qE 'RLOCK_URL|/etc/rlock/rlock\.toml' "$file" || { echo "$file" && return 1; }
   done
@@ -81,7 +79,6 @@ needs_node() { command -v node >/dev/null || skip 'NO NODE HERE: the action for 
 }
 
 @test "backup.sh: files in the order of the grants, seven are kept; never without the lock" {
-  local number
   mkdir -p srv/data srv/backup
   here <"$EXAMPLES/backup.sh" >backup.sh
   tells 2 'rlock run backup' sh backup.sh
@@ -96,7 +93,6 @@ needs_node() { command -v node >/dev/null || skip 'NO NODE HERE: the action for 
 
 @test "systemd: the units have no errors" {
   command -v systemd-analyze >/dev/null || skip 'NO SYSTEMD HERE: the units are not verified'
-  local unit
   # systemd looks for programs in its own PATH.
   for unit in {backup,status-page}.{service,timer} leader.service; do sed "s,=rlock ,=$PWD/bin/rlock ," "$EXAMPLES/$unit" >"$unit"; done
   run -0 systemd-analyze verify --man=no ./{backup,status-page}.{service,timer} ./leader.service
@@ -110,7 +106,6 @@ needs_node() { command -v node >/dev/null || skip 'NO NODE HERE: the action for 
 exec_start() { here <"$EXAMPLES/$1" | sed -n 's/^ExecStart=//p'; }
 
 @test "systemd: stopping a unit ends the job, and then the lock is free at once; after kill -9 of a leader, the next host leads" {
-  local unit main first second
   for unit in backup leader; do
     stub backup.sh <<<'sleep 1000 & wait'
     stub daemon <<<'sleep 1000 & wait'
@@ -159,7 +154,6 @@ exec_start() { here <"$EXAMPLES/$1" | sed -n 's/^ExecStart=//p'; }
 }
 
 @test "CI: two steps in separate shells; a cancelled job leaves nothing behind" {
-  local call renew
   cp "$EXAMPLES"/ci-*-step.sh .
   chmod +x ci-*-step.sh
   renew=$(sed -n 's/^#   \(rlock renew .*\)/\1/p' ci-first-step.sh)
@@ -253,7 +247,6 @@ NAME_OF_A_BRANCH='-x"; touch ran; $(touch ran) `touch ran` '"'\$LOCK"
   assert_says 'reason    https://gitlab.example/1'
   wait_until not held team-application
   # Another job has it, so the script does not start.
-  local owner
   owner=$(rlock acquire team-application --lease 10m --reason because)
   component wait=0 <<<'touch ran'
   run -75 bash job
@@ -385,7 +378,6 @@ action() { python3 "$TESTS_DIR/lib/github_runner.py" "$EXAMPLES/github" "$@"; }
   assert_says "token     ${BASH_REMATCH[1]}" "owner     ${BASH_REMATCH[2]}" 'released its lock'
   [[ $output != *'left behind'* && $(redis srv exists deploy) == 0 ]]
   # Slots, and a name that looks like an option.
-  local owner
   owner=$(rlock acquire --slots 2 builds --lease 10m)
   tells 0 '2 of 2' action name=builds slots=2 lease=10s -- 'rlock status builds'
   rlock release builds --owner "$owner"
@@ -412,7 +404,6 @@ action() { python3 "$TESTS_DIR/lib/github_runner.py" "$EXAMPLES/github" "$@"; }
   needs_node
   run -3 action name=deploy -- 'exit 3'
   [[ $(redis srv exists deploy) == 0 ]]
-  local owner
   owner=$(rlock acquire deploy --lease 10m --reason because)
   tells 75 '::error title=rlock::deploy: not acquired' action name=deploy wait=0 -- 'touch ran'
   assert_says "reason 'because'"
@@ -430,7 +421,6 @@ action() { python3 "$TESTS_DIR/lib/github_runner.py" "$EXAMPLES/github" "$@"; }
 
 @test "GitHub: what others have written does not become a command to the runner" {
   needs_node
-  local owner
   # The runner knows ##[…] anywhere in a line, and ::…:: where it begins.
   owner=$(rlock acquire '::error::##[error]' --lease 10m --reason '##[add-mask]deploy ##[error]because')
   run -75 action 'name=::error::##[error]' wait=0 -- true
@@ -508,7 +498,6 @@ action() { python3 "$TESTS_DIR/lib/github_runner.py" "$EXAMPLES/github" "$@"; }
 }
 
 @test "GitHub: the workflow uses inputs that exist" {
-  local name
   for name in $(yaml github-workflow.yml '[k for s in doc["jobs"]["deploy"]["steps"] for k in s.get("with", {})]'); do
     [[ $(yaml github/action.yml "'$name' in doc['inputs']") == True ]]
   done
@@ -556,7 +545,6 @@ first_process() {
 }
 
 @test "Docker: the image has the program where the example expects it" {
-  local from
   from=$(sed -n 's,^COPY --from=rlock \(.*/rlock\) .*,\1,p' "$EXAMPLES/Dockerfile")
   grep -qF '/bin" "$work/$arch/libexec" "$root'"${from%/bin/rlock}"'/"' "$EXAMPLES/../image"
   # The entry point and the command, combined as Docker does.

@@ -34,7 +34,6 @@ teardown() {
 
 @test "a waiter that dies while its slot moves delays the next one for at most five seconds" {
   cluster_use 2
-  local name owner
   name=$(cluster_name c1)
   owner=$(rlock acquire "$name" --lease 10m)
   line_up "$name" c1 3

@@ -33,7 +33,6 @@ job_holds() {
 }
 
 @test "a slot moves, and its old server closes its connections, between two renewals: both locks are kept" {
-  local so_far server
   # Nothing but the renewal tells the job who keeps the slot now.
   for server in c1 c2 c3; do redis $server acl setuser default -subscribe -ssubscribe >/dev/null; done
   job_holds --lease 5s "$one" "$other"
@@ -54,7 +53,6 @@ job_holds() {
 }
 
 @test "the time is up while half of a lock's keys have moved: 69, and the server's message" {
-  local slot id
   slot=$(cluster_slot "$one")
   id=$(rlock acquire "$one" --lease 60s)
   cluster_begin_move "$slot" c1 c2
@@ -78,7 +76,6 @@ job_holds() {
 }
 
 @test "a waiter still listens while its locks on other servers are renewed" {
-  local id asked so_far
   id=$(rlock acquire "$other" --lease 60s)
   job_start --lease 5s "$one" "$other" -- true
   wait_until eval '[[ $(redis c2 zcard "rlock:queue:$other") == 1 ]]'
@@ -92,7 +89,6 @@ job_holds() {
 }
 
 @test "a connection without the reply to ASKING is not used again" {
-  local slot connection
   slot=$(cluster_slot "$one")
   cluster_begin_move "$slot" c1 c2
   # Redis refuses a script on both sides until the move is over, because keys that it names do not exist.

@@ -62,7 +62,6 @@ refused() {
   redis_kill9 a
   redis_start a --appendonly yes
   redis a config set appendonly yes >/dev/null
-  local i began
   began=$(server_us a)
   for i in 1 2; do
     background --lease 2s job -- bash -c "echo $i >>order"
@@ -133,7 +132,6 @@ accept_at_a_terminal() { python3 "$TESTS_DIR/lib/terminal.py" 'Grant locks at on
 }
 
 @test "the record of a private server says nothing on a server on which it was restored" {
-  local port
   port=$(redis_free_port)
   single --port "$port" --bind 127.0.0.1
   redis a hset rlock:epoch life data since 0 cause new longest 0 before 0 >/dev/null
@@ -172,7 +170,6 @@ with_an_inner_job() {
   with_an_inner_job
   new_life
   refused --epoch-guard other
-  local left
   left=$(redis a pttl job)
   wait_until renewed "$left"
   let_end go "${jobs[0]}"
@@ -186,7 +183,6 @@ renewed() {
 
 @test "a release in a new life gives the lock to no waiter yet" {
   accepted
-  local owner
   owner=$(rlock acquire --epoch-guard job --lease 5s)
   background --lease 4s job -- touch ran
   wait_until queued job 1 a
@@ -194,7 +190,6 @@ renewed() {
   run -0 rlock release job --owner "$owner"
   [[ $(redis a exists job) == 0 && ! -e ran && $(epoch before) == 5000 ]]
   wait "${jobs[0]}"
-  local ran since
   since=$(epoch since)
   ran=$(($(redis a get 'redisson_lock_token:{job}') / 1000))
   ((ran - since >= 5000))
@@ -274,7 +269,6 @@ replica_for_long() { [[ $(redis "$1" client list type replica) =~ ' age='(1[5-9]
 
 @test "behind Sentinels newcomers wait for older data that came by replication, and the master was none for a moment" {
   behind_sentinels 1
-  local name port
   # They look every 10 s, which this takes from the test's luck.
   for name in s1 s2 s3; do redis "$name" sentinel debug info-period 3600000 >/dev/null; done
   run -0 rlock run --lease 1s -n job -- true
@@ -341,7 +335,6 @@ put_back() { [[ $(held_on job) == 3 ]]; }
 answers() { [[ $(redis-cli -s local/redis.sock ping 2>&1) == PONG ]]; }
 
 @test "a quorum: the message names the server; one that is down does not keep the others from being accepted" {
-  local name
   for name in s1 s2 s3; do aged_start "$name"; done
   RLOCK_URL="$(redis_url s1) $(redis_url s2) $(redis_url s3)"
   export RLOCK_URL

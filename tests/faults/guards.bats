@@ -29,7 +29,6 @@ killed() {
   wait_until lines_in beats 3
   job_parts
   kill -STOP "$monitor"
-  local stopped
   stopped=$(now_ms)
   job_status 74
   echo "last sign of life $(($(tail -n 1 beats) - stopped)) ms after the stop"
@@ -37,7 +36,6 @@ killed() {
 }
 
 @test "SIGSTOP of the frontend: the lock is kept, and the job ends normally" {
-  local token began
   job_until go --lease 12s job
   job_parts
   kill -STOP "$frontend"

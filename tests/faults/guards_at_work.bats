@@ -50,7 +50,6 @@ PROGRAM
   stuck 2 "$RLOCK" run --lease 24s job -- sh -c 'while [ ! -e go ]; do sleep 0.05; done; exit 6' 3>&- &
   frontend=$!
   wait_until held
-  local began
   began=$(now_ms)
   redis_freeze srv
   wait_until past 11000 # the renewal after 8 s has failed
@@ -60,7 +59,6 @@ PROGRAM
 }
 
 @test "the monitor is killed or stopped while command and frontend are stopped: the tree is dead at once, or before the lease ends" {
-  local signal
   for signal in KILL STOP; do
     : >"$pids"
     job_start --lease "$([[ $signal == KILL ]] && echo 10m || echo 6s)" job -- bash -c "$(with_daemon)"
@@ -80,7 +78,6 @@ PROGRAM
   job_start job -- bash -c 'trap "exit 3" TERM; touch ready; while :; do sleep 0.05; done'
   job_parts
   wait_until test -e ready
-  local round
   for round in {1..20}; do
     kill -STOP "$command"
     ((round % 2)) || wait_until in_state "$frontend" T
@@ -93,7 +90,6 @@ PROGRAM
 }
 
 @test "processes from before the job are left alone in all cases" {
-  local how before
   for how in lose 'kill -9 $monitor'; do
     bash -c "exec -a before-the-job sleep 1000 & echo \$! >before; exec \"$RLOCK\" run --lease 6s --on-lost true job -- sleep 1000" 3>&- &
     frontend=$!
@@ -173,7 +169,6 @@ listening() { [[ $(listeners_on srv 'rlock:control:{job}') == 1 ]]; }
   job_status 0
   kill_off "$watcher"
   [[ $(tr '\n' ' ' <log) == 'begin a end a begin b end b ' ]]
-  local renewals
   renewals=$(grep -c 'EVALSHA.*"rlock renew"' monitor)
   echo "renewals of a lease of 6s in 18s: $renewals"
   ((renewals >= 6 && renewals <= 10))
@@ -183,7 +178,6 @@ listening() { [[ $(listeners_on srv 'rlock:control:{job}') == 1 ]]; }
   job_start --lease 30s job -- sleep 1000
   job_parts
   wait_until listening
-  local began before after
   began=$(now_ms)
   # The thread that renews starts after 10 s, and renews again after 20 s.
   wait_until past 9600
@@ -201,7 +195,6 @@ listening() { [[ $(listeners_on srv 'rlock:control:{job}') == 1 ]]; }
   job_parts
   wait_until listening
   wait_until pgrep -P "$frontend" -x rlock-witness # on a busy machine, the frontend may get to that late
-  local began before after
   began=$(now_ms)
   before=$(naps "$frontend")
   wait_until past 6000 # its first deadline is before that

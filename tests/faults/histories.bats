@@ -36,7 +36,6 @@ finds() {
 
 @test "twelve seconds of faults on one server, and in a cluster whose slots move: no violation" {
   not_over tls sentinel cluster acl 'it has servers of its own'
-  local over
   for over in server cluster; do
     run -0 "$TESTS_DIR/proof/run" --minutes 0.2 --over "$over" ${SEED:+--seed "$SEED"} 3>&-
     printf '# %s\n' "${lines[0]}" "${lines[-1]}" >&3

@@ -53,7 +53,6 @@ hang_after() {
 }
 
 @test "a Sentinel that still waits for a replica to follow already names the new master" {
-  local name leader
   SENTINEL_FAILOVER=15000 servers # which is how long it waits
   # One replica becomes the master, and the other never follows it.
   for name in r1 r2; do redis "$name" acl setuser default -replicaof -slaveof '+slaveof|no' >/dev/null; done
@@ -70,7 +69,6 @@ hang_after() {
 }
 
 @test "a waiter with a grant from the old master goes to the new one, and waits there" {
-  local owner
   servers
   owner=$(rlock acquire --lease 10m job)
   wait_until held_on r1 job
@@ -90,7 +88,6 @@ hang_after() {
 }
 
 @test "a waiter starts nothing until a Sentinel names the master; at most half answer at a release: the status stays, with a message" {
-  local owner name
   SENTINEL_DOWN_AFTER=60000 servers # a busy machine must not cause a failover here
   owner=$(rlock acquire --lease 10m job)
   job_start -w 5m job -- touch ran
@@ -135,7 +132,6 @@ hang_after() {
   wait_until held_on r1 job
   wait_until held_on r2 job
   hang
-  local left
   left=$(redis "$master" pttl job)
   renewed() { (($(redis "$master" pttl job) > left)); }
   wait_until renewed
@@ -155,7 +151,6 @@ hang_after() {
   named_by_two() { [[ $(master_now s1) != m && $(master_now s1) == "$(master_now s2)" ]]; }
   wait_until named_by_two
   redis_thaw m
-  local new
   new=$(master_now s1)
   promoted() { [[ $(redis "$new" role) == master* ]]; }
   wait_until promoted

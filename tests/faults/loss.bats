@@ -32,7 +32,6 @@ told_at_once() {
 }
 
 @test "FLUSHALL, DEL of the key: the tree is stopped within one renewal" {
-  local what
   for what in flushall 'del job'; do
     start_tree --lease 6s
     at_once "$what"
@@ -76,7 +75,6 @@ told_at_once() {
 }
 
 @test "a user who could not renew or release a lock is refused before there is one" {
-  local kind right
   export RLOCK_PASSWORD=pw RLOCK_URL=unix://worker@$srv_sock
   for kind in '/pttl hmget hdel' '-x/pttl hmget hdel hscan' '--slots 2/pttl hmget zrem' '--protocol set/pttl hmget getrange del'; do
     for right in ${kind#*/}; do
@@ -122,14 +120,12 @@ told_at_once() {
 @test "server stopped for longer than the lease: the tree is dead before the lease ends, and no other job starts before" {
   job_start --lease 6s -k 300ms job -- python3 -c "$(heartbeat "$PWD/beats")"
   wait_until lines_in beats 3
-  local granted
   granted=$(head -n 1 beats)
   redis_freeze srv
   "$RLOCK" run --server-timeout 30s job -- python3 -c 'import time; print(time.clock_gettime_ns(time.CLOCK_BOOTTIME) // 1000000)' \
     >second 2>/dev/null 3>&- &
   local second=$!
   job_status 74
-  local last
   last=$(tail -n 1 beats)
   # Renewed at most once, just before the server stopped.
   echo "last sign of life $((last - granted)) ms after the first"
@@ -192,7 +188,6 @@ server_over_tcp() {
 renewed_since() { (($(redis srv pttl job) > $1)); }
 
 @test "the connection cut before a renewal is due: the lock is renewed over another one without a message" {
-  local left
   job_until go --lease 3s job
   redis srv client kill type normal skipme yes
   left=$(redis srv pttl job)

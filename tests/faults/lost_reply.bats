@@ -75,7 +75,6 @@ releases() {
   run --separate-stderr -74 rlock run job -- redis-cli -s "$srv_sock" del job
   [[ $(commands_of release) == 2 ]]
   assert_says 'lost while the command ran'
-  local owner
   lose 'rlock release' 1
   owner=$(rlock acquire job --lease 30s)
   redis srv del job
@@ -85,7 +84,6 @@ releases() {
 
 @test "replies lost after every verb of acquire, renew and release by hand" {
   lose 'rlock acquire' 1
-  local owner
   owner=$(rlock acquire job --lease 30s)
   lose 'rlock re' 2
   rlock renew job --owner "$owner"

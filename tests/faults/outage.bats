@@ -68,7 +68,6 @@ while True:
 
 # The safety margin leaves a second to the scheduler.
 @test "an outage that lasts: TERM and KILL at the computed times, and before the lease ends" {
-  local sent answered term kill
   through_proxy 0
   job_start --lease 6s job -- python3 -c "$(witness)"
   wait_until test -s beats
@@ -82,7 +81,6 @@ while True:
 }
 
 @test "late replies: the deadline counts from before the renewal was sent" {
-  local sent answered kill owner
   owner=$(rlock acquire --lease 20s job)
   rlock renew job --owner "$owner"
   rlock release job --owner "$owner"
@@ -107,7 +105,6 @@ while True:
 }
 
 @test "the server restarts with its data, and the lock is released before one of its waiters is back: they keep their order" {
-  local owner
   owner=$(rlock acquire --lease 10m job)
   line_up job srv 4
   stop_waiters

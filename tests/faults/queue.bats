@@ -40,7 +40,6 @@ witness() {
   bash "$TESTS_DIR/lib/witness.sh" 1 infinity alone a 3>&- &
   local job=$!
   wait_until grep -q '^begin 1 ' log
-  local left
   left=$(pgrep -o -P "$job")
   kill_off -9 "$job"
   run -0 bash "$TESTS_DIR/lib/witness.sh" 2 0 alone a

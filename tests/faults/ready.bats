@@ -57,7 +57,6 @@ sockets_of() { find "/proc/$1/fd" -lname 'socket:*' 2>/dev/null | wc -l; }
 }
 
 @test "the waiter is killed: its guards are gone, and have executed nothing" {
-  local signal began
   for signal in KILL{,}{,}{,}{,} TERM HUP; do # a race, when a killed one's monitor learns of it
     wait_first x -- touch ran
     began=$(now_ms)
@@ -83,7 +82,6 @@ sockets_of() { find "/proc/$1/fd" -lname 'socket:*' 2>/dev/null | wc -l; }
 }
 
 @test "the guards are killed: the command still runs, once" {
-  local part
   for part in monitor command; do
     wait_first x -- sh -c 'echo "$RLOCK_TOKEN" >>log; exit 7'
     kill -KILL "${!part}"

@@ -160,7 +160,6 @@ hide_proc() { unshare -m sh -c 'mount -t tmpfs none /proc && exec "$@"' sh "$@";
 # Like a kernel or container engine that is older than a system call.
 @test "a refused system call: the job runs without it, or nothing runs and the message names it" {
   cc -O1 -o deny_call "$TESTS_DIR/lib/deny_call.c"
-  local call error
   for error in ENOSYS EPERM; do
     # Where descriptors are closed: in the first process of a namespace, with a password command, and in a daemon.
     tells 78 'on-acquire hook exited with 1' timeout 20 ./deny_call close_range "$error" "$RLOCK" run --isolate --on-acquire false x -- touch ran
@@ -192,7 +191,6 @@ hide_proc() { unshare -m sh -c 'mount -t tmpfs none /proc && exec "$@"' sh "$@";
 # On one processor, the process that writes into the file seldom comes before the end of the one that has a message.
 @test "without pidfd_open, or without a descriptor for it, a message is in its file when the program ends" {
   cc -O1 -o deny_call "$TESTS_DIR/lib/deny_call.c"
-  local i
   for i in {1..50}; do
     run -64 taskset -c 0 sh -c './deny_call pidfd_open ENOSYS "$RLOCK" --url nowhere status x 2>err; code=$?; [ -s err ] || exit 1; exit $code'
   done

@@ -46,7 +46,6 @@ calls() { redis srv info commandstats | sed -n "s/^cmdstat_$1:calls=\([0-9]*\),.
   RLOCK_URL=unix://$other_sock run -0 --separate-stderr rlock run job -- true
   [[ -z $stderr ]]
   redis_stop other
-  local words
   for words in 'ERR unknown command `EVALSHA`, with args beginning with: `0`' "ERR unknown command 'evalsha'" \
     "NOPERM this user has no permissions to run the 'evalsha' command or its subcommand"; do
     NO_EVALSHA=$words proxy_start "$srv_sock"

@@ -9,7 +9,6 @@ every_signal() {
 }
 
 @test "every catchable signal while waiting" {
-  local owner
   owner=$(rlock acquire job --lease 5m)
   every_signal waiting
   rlock release job --owner "$owner"
@@ -26,7 +25,6 @@ counter() {
 }
 
 @test "whoever sends a signal, in whatever way: the command receives it once" {
-  local senders way
   counter
   for way in process group both reverse timeout names program program_back terminal; do
     "${senders[@]}" "${TRIALS:-10}" "$way"
@@ -37,7 +35,6 @@ counter() {
 }
 
 @test "… even while rlock is held up at the start of the command" {
-  local senders way
   strace -DDD -f -o /dev/null true 2>/dev/null || skip 'PROCESSES CANNOT BE TRACED HERE: strace(1) is missing or not allowed'
   counter
   for way in process program terminal; do "${senders[@]}" 2 --slow "$way"; done

@@ -102,7 +102,6 @@ os.execv(sys.argv[1], sys.argv[1:])' "$RLOCK" run job -- touch ran
 }
 
 @test "the reader of --status-fd is gone: the job still waits and runs" {
-  local owner
   owner=$(rlock acquire job --lease 1m)
   python3 -c 'import os, signal, sys
 signal.signal(signal.SIGPIPE, signal.SIG_DFL)

@@ -42,7 +42,6 @@ daemons() {
 }
 @test "a lost lock: only processes of the tree are read; and so if the monitor is killed" {
   can_trace && lists_children
-  local how
   # strace(1) is the parent of the frontend.
   for how in lose 'kill -9 "$(child_of "$(child_of "$frontend")")"'; do
     watched --lease 3s -k 200ms job -- bash -c "$(daemons 3)"
@@ -58,7 +57,6 @@ daemons() {
 
 @test "the end of a job and its leftovers: only processes of the tree are read" {
   can_trace && lists_children
-  local isolate
   for isolate in '' --isolate; do
     [[ -z $isolate ]] || pid_namespaces || continue
     watched $isolate -k 200ms job -- bash -c '(trap "" TERM; touch ready; exec sleep 1000) & until [[ -e ready ]]; do sleep 0.02; done; exit 3'
@@ -93,7 +91,6 @@ daemons() {
   show
   [[ $status == 74 ]]
   all_gone "$pids"
-  local delayed
   delayed=$(grep -c DELAYED trace) || skip 'THE MACHINE WAS TOO SLOW: the monitor had no turn before the frontend'
   echo "$delayed signals were delayed"
   [[ $stderr != *'monitor of this job'* ]]
@@ -106,7 +103,6 @@ daemons() {
   wait_until forks 400
   job_parts
   kill -9 "$monitor"
-  local began last
   began=$(rlock run -q job -- python3 -c 'import time; print(time.clock_gettime_ns(time.CLOCK_BOOTTIME) // 1000000)')
   job_status 74
   [[ $stderr != *'cannot be killed'* ]] || skip 'THE MACHINE WAS TOO SLOW: the tree forked faster than the frontend could kill it'

@@ -27,7 +27,6 @@ PYTHON
 }
 
 @test "100 waiters killed at random moments: no command is started, and nothing is left" {
-  local owner
   owner=$(rlock acquire x --lease 5m)
   run -0 kill_some 100 80
   echo "# $output" >&3

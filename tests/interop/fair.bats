@@ -91,7 +91,6 @@ fair_turns_beside() {
 }
 
 @test "status shows the waiters in Redisson's queue" {
-  local id
   running_job a
   redisson_waits f fair-lock "$name"
   id=$(redis r lindex "$fair_queue" 0)

@@ -8,7 +8,6 @@ asks() { redis r info commandstats | sed -n 's/^cmdstat_pttl:calls=\([0-9]*\).*/
 has_asked() { (($(asks) > $1 + 3)); }
 
 @test "RSpinLock finds a lock that rlock has released, and rlock looks without being notified" {
-  local before
   running_job rlock
   redisson_throws a spin-unlock "$name"
   [[ $(value a spin-trylock "$name" 0 30000) == false ]]

@@ -1,4 +1,3 @@
-#!/usr/bin/env bats
 # rlock --protocol set and Python's libraries on one lock: the real libraries against the real program.
 
 load ../lib/common

@@ -47,7 +47,6 @@ has_one() {
 }
 
 @test "permits of both are counted together, also with a hash tag and UTF-8 in the name" {
-  local one first second
   for one in "$name" "früh-{作业}-$BATS_TEST_NUMBER."; do
     use_kind permits "$one"
     [[ $(value j try-set-permits "$name" 3) == true ]]
@@ -126,7 +125,6 @@ has_one() {
 }
 
 @test "a semaphore created by rlock lasts as long as Redisson's permits; one created by Redisson after it is kept" {
-  local owner
   owner=$(rlock acquire --slots 3 --java-semaphore "$name" --lease 1m)
   redisson j permit-lock-lease "$name" $((3 * 24 * 3600 * 1000))
   rlock release "$name" --owner "$owner"
@@ -140,7 +138,6 @@ has_one() {
 }
 
 @test "Redisson uses a semaphore created by rlock, also after rlock's jobs have ended" {
-  local id
   running_job a --slots 2
   seats 1 2
   id=$(value j permit-lock "$name")
@@ -159,7 +156,6 @@ has_one() {
 }
 
 @test "Redisson cannot give back a slot of ours twice" {
-  local owner
   redisson j try-set-permits "$name" 2
   redisson_throws j permit-unlock "$name" 00112233445566778899aabbccddeeff
   seats 2 2
@@ -181,7 +177,6 @@ has_one() {
 }
 
 @test "status shows permits by the ids that Redisson uses" {
-  local theirs ours
   redisson j try-set-permits "$name" 4
   theirs=$(value j permit-lock-lease "$name" 20000)
   ours=$(rlock acquire --slots 4 --java-semaphore "$name" --lease 1m)
@@ -201,7 +196,6 @@ has_one() {
 }
 
 @test "Redisson counts all slots of an owner, and its permits, which have no numbers, leave rlock a correct rest" {
-  local theirs ours
   # shellcheck disable=SC2016 # for the sh of a command
   local show='echo "$RLOCK_SLOT"'
   redisson j try-set-permits "$name" 4
@@ -226,7 +220,6 @@ has_one() {
 }
 
 @test "force-unlock --owner takes a slot from one Redisson thread, and from no other" {
-  local first second
   redisson j try-set-permits "$name" 2
   first=$(value j permit-lock "$name")
   second=$(value j permit-lock-lease "$name" 60000)

@@ -12,7 +12,6 @@ lock_field() { redis r hget "$name" "$1"; }
 gone_by_redisson() { [[ $(redis r exists "$name") == 0 ]]; }
 
 @test "readers of both share the lock, also with a hash tag and UTF-8 in the name" {
-  local one
   for one in "$name" "früh-{作业}-$BATS_TEST_NUMBER."; do
     use_kind readwrite "$one"
     running_job a -s
@@ -87,7 +86,6 @@ gone_by_redisson() { [[ $(redis r exists "$name") == 0 ]]; }
 }
 
 @test "neither releases the other's holds" {
-  local ours theirs
   ours=$(rlock acquire -s "$name" --lease 1m)
   redisson j read-lock "$name"
   theirs=$(reply owner)
@@ -114,7 +112,6 @@ gone_by_redisson() { [[ $(redis r exists "$name") == 0 ]]; }
   redisson j read-lock "$name"
   redisson j read-lock "$name"
   rlock run -s "$name" -- true
-  local ours
   ours=$(rlock acquire -s "$name" --lease 2s)
   rlock renew "$name" --owner "$ours"
   rlock release "$name" --owner "$ours"
@@ -175,7 +172,6 @@ gone_by_redisson() { [[ $(redis r exists "$name") == 0 ]]; }
 @test "both renew beside each other" {
   running_job reader -s --lease 5s # which a busy machine can keep
   redisson j read-lock "$name"
-  local began
   began=$(now_ms)
   # One and a half times the longer lease.
   until past 7500; do
@@ -229,7 +225,6 @@ lasts_less() { (($(redis r pttl "$name") <= WATCHDOG_MS)); }
 @test "status shows holders that are not rlock" {
   redisson j read-lock "$name"
   redisson j read-lock "$name"
-  local reader owner
   reader=$(reply owner)
   owner=$(rlock acquire -s "$name" --lease 1m)
   held_by 2
@@ -250,7 +245,6 @@ lasts_less() { (($(redis r pttl "$name") <= WATCHDOG_MS)); }
 }
 
 @test "force-unlock by rlock takes the lock from all readers, or from one with --owner, and wakes all readers that wait" {
-  local ours first
   redisson j read-lock "$name"
   first=$(reply owner)
   redisson k read-lock "$name"

@@ -91,7 +91,6 @@ force_wakes() {
 @test "a re-entered lock: status shows its holder, but no earlier hold's description, and rlock waits until each hold is released" {
   redisson a lock "$name"
   redisson a lock "$name"
-  local owner
   owner=$(reply owner)
   tells 0 "$owner  (not taken by rlock)" rlock status "$name"
   holder_shows "$owner" 2 '' no 0 30000
@@ -138,7 +137,6 @@ force_wakes() {
 
 @test "fencing tokens grow over grants by either side" {
   needs_redisson 3.19.0
-  local first second third
   first=$(value a fenced-lock "$name")
   redisson a unlock "$name"
   running_job rlock
@@ -155,7 +153,6 @@ force_wakes() {
 
 @test "a name mapper that adds a prefix: the whole key is rlock's name, also of fencing tokens, the history and the fair queue" {
   needs_redisson 3.52.0 'the queue has the name without the prefix'
-  local owner first
   use_kind mapped
   redisson a mapped-lock "$theirs"
   run -1 rlock status --is-held "$theirs"
@@ -193,7 +190,6 @@ force_wakes() {
 
 # A name has the kind of whoever holds it.
 @test "a client for another kind of lock does not share the name" {
-  local kind
   for kind in plain write permit; do
     use_kind "$kind"
     redisson j "${prefix}lock" "$name"

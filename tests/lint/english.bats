@@ -24,7 +24,6 @@ idioms() { grep -nHiE -d skip -f <(sed 's/ *=>.*//; /^#/d; /^$/d' "$IDIOMS") -- 
 
 @test "each idiom of the list is found, and plain English is not" {
   cd "$BATS_TEST_TMPDIR"
-  local count
   # The example of each line, after the last arrow, has that line's idiom.
   count=$(grep -c '^[^#].*=>' "$IDIOMS")
   ((count >= 40))

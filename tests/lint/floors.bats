@@ -32,7 +32,6 @@ edges_of() {
 }
 
 @test "no floor has circular includes" {
-  local floor
   for floor in base redis verbs lock run options show cli; do
     edges_of "$floor" >"$BATS_TEST_TMPDIR/edges"
     (($(wc -l <"$BATS_TEST_TMPDIR/edges") > 3))
@@ -48,7 +47,6 @@ options() {
 
 @test "below the command line, only advice names an option, and as its user writes it" {
   (($(options | wc -l) > 40))
-  local option
   for option in $(options); do
     only_in '((cli|show|options)/|redis/(server_error|tls)\.|lock/acquire_all\.cc|verbs/(rights|verbs)\.cc|run/(frontend|monitor)\.cc)' "\"[^\"]*$option([^a-z-]|\$)"
   done
@@ -84,7 +82,6 @@ only_in() {
 }
 
 @test "every part of the script starts with its purpose, and a verb with its contract" {
-  local part verb name
   for part in lua/{,features/}*.lua; do
     name=$(basename "$part" .lua)
     grep -q "^-- ${name#*_}: " <(head -n1 "$part")
@@ -96,7 +93,6 @@ only_in() {
 }
 
 @test "nothing calls a feature of the script but through a hook" {
-  local part name others
   for part in lua/features/*.lua; do
     others=$(find lua -name '*.lua' ! -path "$part" -exec sed 's/--.*//' {} +)
     for name in $(sed -nE 's/^ *local function (\w+).*/\1/p' "$part"); do
@@ -116,7 +112,6 @@ only_in() {
 }
 
 @test "each outcome that a verb declares is written by the script, and covered by one of the verb's tests" {
-  local verb outcome
   for verb in acquire release renew raise inspect force-unlock; do
     for outcome in $(sed -n "/^-- $verb: /,/^\$/p" lua/*.lua | sed -n '/^-- Reply/,$s/^--\( Reply\|      \) \([a-z-]*\)  .*/\2/p'); do
       echo "$verb: $outcome"
@@ -158,7 +153,6 @@ PYTHON
 
 # What is not there would only be noticed in CI, after half an hour.
 @test "CI and the packages' tests name files that exist" {
-  local names file
   names=$(sed 's/ *\\$//' .ci/run packaging/debian/tests/installed | grep -oE '\S*tests/\S+\.bats')
   ((${#names} > 500))
   for file in $(eval "printf '%s\n' ${names//$'\n'/ }"); do

@@ -1,4 +1,3 @@
-#!/usr/bin/env bats
 # Runs the tables beside this file, each as one test. What their lines mean is in tables.py.
 
 load ../lib/common

@@ -31,6 +31,7 @@ const char* verb_of(Ask ask) {
   constexpr const char* kVerbs[] = {"",
                                     "asks for the lock",
                                     "asks for the lock and waits",
+                                    "asks for the lock, unable to listen",
                                     "renews",
                                     "releases",
                                     "releases, having succeeded",
@@ -248,6 +249,11 @@ void Model::each_of(const State& state, int number, const Visit& visit) {
       break;
     case Stage::waits:
       each_request(state, number, Ask::wait, visit);
+      for (const bool ghost : {false, true}) {  // the connection that it has lost may still be there for the server
+        State deaf = state;
+        deaf.clients[static_cast<std::size_t>(number)].ghost |= ghost;
+        each_request(deaf, number, Ask::outside, visit);
+      }
       each_request(state, number, Ask::leave, visit);
       break;
     case Stage::holds:
@@ -330,14 +336,14 @@ const Outcome& Model::ask(State& state, const Request& request, bool full) {
 void Model::each_request(const State& state, int number, Ask ask, const Visit& visit) {
   for (const Fault& fault : kFaults) {
     const bool is_fault = &fault != kFaults;
-    if (is_fault && state.faults >= configuration_.faults) return;
     State next = state;
-    next.faults = static_cast<std::uint8_t>(next.faults + is_fault);
+    next.faults = static_cast<std::uint8_t>(next.faults + is_fault + (ask == Ask::outside));
+    if (next.faults > configuration_.faults) return;
     Client& client = next.clients[static_cast<std::size_t>(number)];
     if (fault.on_its_way && client.late != Ask::none) continue;
     if (fault.dies && ask != Ask::wait) continue;  // the same as if it did nothing more
     if (client.pending != ask) client.asked = static_cast<std::uint8_t>(tick(state));
-    if (ask == Ask::wait) client.listens = true;
+    if (takes(ask)) client.listens = ask == Ask::wait;
     if (is_release(ask) || ask == Ask::leave) client.stage = client.stage == Stage::lost ? Stage::lost : Stage::leaves;
     client.pending = ask;
     const Request request = request_of(next, number, ask);
@@ -375,7 +381,7 @@ void Model::note_loss(const State& state, int number, Ask ask, const Outcome& ou
 void Model::hear(State& state, int number, Ask ask, const Outcome& outcome) {
   Client& client = state.clients[static_cast<std::size_t>(number)];
   client.pending = Ask::none;
-  if (is_acquire(ask)) return hear_acquired(state, number, outcome);
+  if (is_acquire(ask)) return hear_acquired(state, number, ask, outcome);
   if (is_renewal(ask)) {
     if (outcome.word == Word::renewed) client.sent = std::max(client.sent, client.asked);
     if (outcome.word == Word::free || outcome.word == Word::other_owner) client.stage = Stage::lost;
@@ -385,7 +391,7 @@ void Model::hear(State& state, int number, Ask ask, const Outcome& outcome) {
   client.listens = client.hears_releases = false;
 }
 
-void Model::hear_acquired(State& state, int number, const Outcome& outcome) {
+void Model::hear_acquired(State& state, int number, Ask ask, const Outcome& outcome) {
   const Role& role = configuration_.clients[static_cast<std::size_t>(number)];
   Client& client = state.clients[static_cast<std::size_t>(number)];
   switch (outcome.word) {
@@ -398,8 +404,7 @@ void Model::hear_acquired(State& state, int number, const Outcome& outcome) {
       break;
     case Word::held:
       client.stage = role.waits ? Stage::waits : Stage::gone;
-      client.listens = role.waits;
-      client.place = static_cast<std::uint16_t>(outcome.place);
+      if (ask != Ask::outside) client.listens = role.waits, client.place = static_cast<std::uint16_t>(outcome.place);
       client.hears_releases = outcome.first || role.java;
       break;
     case Word::again: client.stage = Stage::waits; break;

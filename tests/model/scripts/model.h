@@ -108,7 +108,7 @@ class Model {
 
   const Outcome& ask(State& state, const Request& request, bool full);
   void hear(State& state, int client, Ask ask, const Outcome& outcome);
-  void hear_acquired(State& state, int client, const Outcome& outcome);
+  void hear_acquired(State& state, int client, Ask ask, const Outcome& outcome);
   void note_loss(const State& state, int client, Ask ask, const Outcome& outcome);
   void check(const State& state);
   void forget_the_rest(Client& client) const;

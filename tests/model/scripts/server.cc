@@ -213,8 +213,10 @@ std::vector<std::string> Server::words_of(const Request& request, const Database
   };
   switch (request.ask) {
     case Ask::take:
-    case Ask::wait: {
+    case Ask::wait:
+    case Ask::outside: {
       lock::AcquireRequest acquire{.name = name_, .mode = role.mode, .owner = owner, .lease = lease};
+      acquire.outside = request.ask == Ask::outside;
       if (request.ask == Ask::wait) {
         acquire.queueing = {
             .place = places_[request.place], .priority = role.priority, .aging = role.aging, .replace = role.replaces};
@@ -288,7 +290,7 @@ void Server::read(const Reply& reply, const Request& request, Outcome& outcome) 
     outcome.word = Word::full;
     return;
   }
-  if (request.ask == Ask::take || request.ask == Ask::wait) {
+  if (takes(request.ask)) {
     const Role& role = configuration_.clients[static_cast<std::size_t>(request.who.client)];
     lock::AcquireRequest asked{.name = name_, .mode = role.mode, .owner = owner_id(request.who, role)};
     if (role.once) asked.conditions.once = kOnce;

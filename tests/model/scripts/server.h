@@ -39,13 +39,14 @@ struct HashOfHash {
 Hash hash_of(const void* bytes, std::size_t size);
 inline Hash hash_of(std::string_view text) { return hash_of(text.data(), text.size()); }
 
-// What a client asks. `succeed` is the release of one whose command has succeeded, if it is to succeed once. `leave` is
+// What a client asks. `outside` is asked by a waiter that cannot listen. `succeed` is the release of one whose command has succeeded, if it is to succeed once. `leave` is
 // the release of a waiter that gives up. `force` is an operator's, for the owner that this client is. The last three
 // are Redisson's.
 enum class Ask : std::uint8_t {
   none,
   take,
   wait,
+  outside,
   renew,
   release,
   succeed,
@@ -60,7 +61,9 @@ inline bool is_java(Ask ask) { return ask >= Ask::java_take; }
 
 inline bool is_release(Ask ask) { return ask == Ask::release || ask == Ask::succeed; }
 
-inline bool is_acquire(Ask ask) { return ask == Ask::take || ask == Ask::wait || ask == Ask::java_take; }
+inline bool takes(Ask ask) { return ask == Ask::take || ask == Ask::wait || ask == Ask::outside; }
+
+inline bool is_acquire(Ask ask) { return takes(ask) || ask == Ask::java_take; }
 
 struct Request {
   Ask ask = Ask::none;
