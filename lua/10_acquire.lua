@@ -158,6 +158,7 @@ if verb == 'acquire' then
     if not known or layout.fits(known.want) then break end
     if look == 2 then return reply({outcome = 'other-kind', what = 'lock that others wait for'}) end
     prune(owner)  -- it may be dead
+    standing = waits and stands_in_queue()
   end
 
   if wait then
@@ -166,7 +167,7 @@ if verb == 'acquire' then
       local place, most = tonumber(wait.place), wait.most
       local latest = wait.replace and redis.call('hget', waiters, 'latest')
       local vacated = latest and redis.call('zscore', queue, latest)
-      if wait.replace then marks = {'latest', owner} end
+      if wait.replace and not (place and vacated) then marks = {'latest', owner} end
       if (not free or first) and most and not place and not vacated and redis.call('zcard', queue) >= most then
         local gone = prune(owner)
         local waiting = redis.call('zcard', queue)
@@ -174,14 +175,14 @@ if verb == 'acquire' then
           return reply(gone > 0 and {outcome = 'again'} or {outcome = 'queue-full', waiting = waiting})
         end
       end
-      if not place and latest then
-        if vacated then forget(latest) end  -- otherwise it was taken for dead, but may come back
+      if not place and vacated then
+        forget(latest)
         local me = {}
         for i = 1, #about, 2 do me[about[i]] = about[i + 1] end
         by = (me.user or '?') .. '@' .. (me.host or '?') .. ' pid ' .. (me.pid or '?')
         redis.call('set', waiters .. ':' .. latest, by, 'px', alive_for(5))
         tell(latest, 'replaced ' .. by)
-        place = vacated and tonumber(vacated)
+        place = tonumber(vacated)
       end
       if not place then  -- behind all of its priority, even if the server's clock steps
         local clock = math.max(now, (number_in(peek('hget', waiters, 'clock'), 0, 2 ^ 42) or 0) + 1)

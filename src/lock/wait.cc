@@ -18,7 +18,7 @@ class Waiter {
     auto first = ask();
     if (std::exchange(moved_, false)) first = ask();
     auto acquired = go_on_from(std::move(first));
-    if (!as<Hold>(acquired) && (queued_ || (!acquired && acquired.error().maybe_executed))) leave();
+    if (!as<Hold>(acquired) && (joined_ || executed_ || (!acquired && acquired.error().maybe_executed))) leave();
     return acquired;
   }
 
@@ -34,7 +34,7 @@ class Waiter {
     const bool unreachable = !answer && answer.error().code == Error::Code::unavailable;
     if (!unreachable || !policy_.limit || end_.over()) return answer;
     // The user's limit applies to waiting for the server, too.
-    queued_ = answer.error().maybe_executed;
+    executed_ = answer.error().maybe_executed;
     warn_unreachable(answer.error(), end_.deadline);
     return wait();
   }
@@ -147,8 +147,8 @@ class Waiter {
 
   Result<std::optional<Actions>> ask_for_life() {
     request_.queueing = life_.place();
-    request_.outside = queued_ && !request_.queueing;
-    queued_ = queued_ || request_.queueing;
+    joined_ = joined_ || request_.queueing;
+    request_.outside = joined_ && !request_.queueing;
     answer_ = ask();
     if (std::exchange(moved_, false)) return life_.moved(BootClock::now());
     if (!answer_) return life_.failed(answer_.error().code, BootClock::now());
@@ -219,8 +219,9 @@ class Waiter {
   const Until end_ = policy_.end();
   WaiterLife life_{plan()};
   std::optional<redis::Subscriber> subscriber_;
-  Result<Acquired> answer_;  // the last one
-  bool queued_ = false;
+  Result<Acquired> answer_;   // the last one
+  bool executed_ = false;     // the first request, perhaps
+  bool joined_ = false;       // the queue
   bool looked_ = false;       // and it was held
   bool unreachable_ = false;  // the server is unreachable, and the user was told
   bool moved_ = false;        // the server that has just granted it is no longer the master

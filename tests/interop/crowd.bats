@@ -1,5 +1,5 @@
-# Many rlock and Redisson clients on one lock: no section is lost, and nobody starves. README.md explains the variables
-# SECTIONS and FAIR_SECONDS.
+# Many rlock and Redisson clients on one lock: no section is lost, and nobody starves. SECTIONS and FAIR_SECONDS
+# make it longer (docs/java.md).
 
 load interop
 

@@ -555,7 +555,7 @@ def is_over(child):
 
 
 def window_size():
-    child = shell(f"{RLOCK} run job -- bash -c 'trap \"stty size; echo changed\" WINCH; echo up; while :; do sleep 0.05; done'",
+    child = shell(f"{RLOCK} run job -- bash -c 'trap \"stty size; echo changed\" WINCH; trap exit INT; echo up; while :; do sleep 0.05; done'",
                   "up")
     child.setwinsize(33, 99)
     sees(child, "33 99", "changed")

@@ -46,9 +46,9 @@
 // tests/model/mutants/sim.txt has faults that this finds.
 //
 // Worlds are within rlock's promises (docs/servers.md). Behind Sentinels, masters have min-replicas-to-write, or nobody
-// is cut off from the others; all jobs have the same lease, and the clocks of servers differ by less than the guard
-// waits. A cluster loses no data, also when a replica takes its master's place, and its clocks agree as far as one may
-// step.
+// is cut off, and the Sentinels hear of a new master at once; all jobs have the same lease, and the clocks of servers
+// differ by less than the guard waits. A cluster loses no data, also when a replica takes its master's place, and its
+// clocks agree as far as one may step.
 //
 // Beside rlock's clients there may be Redisson's, on one server that keeps its data (redisson.h).
 #include <sys/prctl.h>
@@ -182,7 +182,8 @@ class World {
       addresses_ += (i ? " " : "") + std::string("redis://10.0.0.1:") + std::to_string(Network::kFirstPort + i);
     }
     if (settings_.kind == Settings::Kind::sentinel)
-      peers_ = std::make_unique<Replication>(network_, faults_, !together_ && !faults_.has(Faults::Kind::unfenced));
+      peers_ = std::make_unique<Replication>(network_, faults_, !together_ && !faults_.has(Faults::Kind::unfenced),
+                                             together_);
     if (settings_.kind == Settings::Kind::cluster) {
       const auto moved = [this] { checker_.stirred(world->now()); };
       peers_ = std::make_unique<Cluster>(network_, faults_, calm_, moved);
@@ -425,7 +426,7 @@ class World {
   Scheduler scheduler_;
   Random& random_;
   bool calm_;
-  // Nobody is cut off, so an old master needs no min-replicas-to-write.
+  // Nobody is cut off, and the Sentinels hear of a new master at once, so an old one needs no min-replicas-to-write.
   const bool together_ = settings_.kind == Settings::Kind::sentinel && random_.chance(0.4);
   Faults faults_{seed_, calm_, settings_.outside, settings_.without | (together_ ? Faults::partitions() : 0),
                  together_ ? Faults::replacements() : 0};

@@ -12,9 +12,10 @@ std::string place(std::size_t server) { return std::to_string(Network::kFirstPor
 
 }  // namespace
 
-Replication::Replication(Network& network, Faults& faults, bool fenced)
+Replication::Replication(Network& network, Faults& faults, bool fenced, bool prompt)
     : network_(network),
       faults_(faults),
+      prompt_(prompt),
       members_(network.size() - kSentinels),
       side_(network.size()),
       lag_(world->random.spread(kMillisecond, 2 * kSecond)),
@@ -196,7 +197,7 @@ void Replication::learn() {
       const bool newer = sentinels_[other].epoch > sentinel.epoch;
       if (!newer || !network_.serves(members_.size() + i) || parted(members_.size() + i, members_.size() + other))
         continue;
-      if (world->random.chance(0.5) && sentinel.missed++ == 0) continue;
+      if (world->random.chance(0.5) && !prompt_ && sentinel.missed++ == 0) continue;
       sentinel = sentinels_[other];
       sentinel.missed = 0;
     }
@@ -255,6 +256,7 @@ void Replication::fail_over(std::size_t leader, Time unreachable) {
     int epoch = 0;
     for (const Sentinel& sentinel : sentinels_) epoch = std::max(epoch, sentinel.epoch + 1);
     sentinels_[leader - members_.size()] = {.master = chosen, .epoch = epoch};
+    if (prompt_) learn();
   });
 }
 

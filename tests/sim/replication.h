@@ -17,8 +17,8 @@ class Replication final : public Peers {
   static constexpr std::size_t kSentinels = 3;
 
   // All servers of `network`: the master, replicas, and Sentinels. `fenced`: a master refuses writes when replicas are
-  // missing (min-replicas-to-write), by the rule of docs/servers.md.
-  Replication(Network& network, Faults& faults, bool fenced);
+  // missing (min-replicas-to-write), by the rule of docs/servers.md. `prompt`: Sentinels hear of a new master at once.
+  Replication(Network& network, Faults& faults, bool fenced, bool prompt);
 
   std::string url() const override;
   void joins(const Process& process) override;
@@ -71,6 +71,7 @@ class Replication final : public Peers {
 
   Network& network_;
   Faults& faults_;
+  const bool prompt_;
   std::vector<Member> members_;
   std::array<Sentinel, kSentinels> sentinels_{};
   std::vector<const Process*> processes_;

@@ -15,11 +15,12 @@ lock::Mode pool_for(int taken) { return {.kind = Kind::slots, .slots = 2, .taken
 
 const std::vector<Configuration>& configurations() {
   static const Role plain, longer{.lease = 20s}, java{.java = true}, read{.mode = {Kind::read}},
-      write{.mode = {Kind::write}}, once{.once = true};
+      write{.mode = {Kind::write}}, once{.once = true}, replacing{.replaces = true};
   static const std::vector<Configuration> all = {
       {.name = "plain", .clients = several(3, plain), .ticks = 3, .faults = 1},
       // One that has waited for a tick is ahead of the next one with a higher priority.
       {.name = "aging", .clients = {plain, plain, {.priority = 1, .aging = 4s}}, .ticks = 2, .faults = 1},
+      {.name = "replacing", .clients = {plain, plain, replacing, replacing}, .ticks = 1, .faults = 1},
       {.name = "plain-pair", .clients = several(2, plain), .ticks = 4, .faults = 3},
       {.name = "read-write", .clients = {read, read, write}, .ticks = 3, .faults = 1},
       {.name = "slots", .clients = several(3, {.mode = {Kind::slots, 2}}), .ticks = 3, .faults = 1},

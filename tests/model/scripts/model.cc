@@ -315,11 +315,12 @@ const Outcome& Model::ask(State& state, const Request& request, bool full) {
     complaint_ = "what is to succeed once has succeeded twice";
   if (after.token != before.token && after.token <= state.token)
     complaint_ = "a token is not larger than an earlier one";
+  const bool takes_a_place = configuration_.clients[asker].replaces && request.place == 0;
   for (std::size_t i = 0; i < configuration_.clients.size(); ++i) {
     const Client& client = state.clients[i];
     const bool is_done = configuration_.clients[i].once && state.successes > 0;
     if (complaint_.empty() && outcome.overtaken[i] == client.attempt + 1 && client.stage == Stage::waits &&
-        client.listens && !is_done) {
+        client.listens && !is_done && !takes_a_place) {
       complaint_ = "a client that waits is overtaken";
     }
   }
@@ -391,6 +392,15 @@ void Model::hear(State& state, int number, Ask ask, const Outcome& outcome) {
   client.listens = client.hears_releases = false;
 }
 
+// Whether another client that takes the places of others has asked.
+bool Model::joined_by_another(const State& state, int number) const {
+  for (int i = 0; i < static_cast<int>(configuration_.clients.size()); ++i) {
+    const auto index = static_cast<std::size_t>(i);
+    if (i != number && configuration_.clients[index].replaces && state.clients[index].stage != Stage::idle) return true;
+  }
+  return false;
+}
+
 void Model::hear_acquired(State& state, int number, Ask ask, const Outcome& outcome) {
   const Role& role = configuration_.clients[static_cast<std::size_t>(number)];
   Client& client = state.clients[static_cast<std::size_t>(number)];
@@ -416,7 +426,11 @@ void Model::hear_acquired(State& state, int number, Ask ask, const Outcome& outc
         break;
       }
       [[fallthrough]];
-    default: client.stage = Stage::gone; client.listens = client.hears_releases = false;
+    default:
+      if (outcome.word == Word::replaced && !joined_by_another(state, number))
+        complaint_ = "a waiter is replaced, but nobody came";
+      client.stage = Stage::gone;
+      client.listens = client.hears_releases = false;
   }
 }
 

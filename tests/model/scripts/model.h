@@ -108,6 +108,7 @@ class Model {
 
   const Outcome& ask(State& state, const Request& request, bool full);
   void hear(State& state, int client, Ask ask, const Outcome& outcome);
+  bool joined_by_another(const State& state, int client) const;
   void hear_acquired(State& state, int client, Ask ask, const Outcome& outcome);
   void note_loss(const State& state, int client, Ask ask, const Outcome& outcome);
   void check(const State& state);

@@ -39,9 +39,9 @@ struct HashOfHash {
 Hash hash_of(const void* bytes, std::size_t size);
 inline Hash hash_of(std::string_view text) { return hash_of(text.data(), text.size()); }
 
-// What a client asks. `outside` is asked by a waiter that cannot listen. `succeed` is the release of one whose command has succeeded, if it is to succeed once. `leave` is
-// the release of a waiter that gives up. `force` is an operator's, for the owner that this client is. The last three
-// are Redisson's.
+// What a client asks. `outside` is asked by a waiter that cannot listen. `succeed` is the release of one whose command
+// has succeeded, if it is to succeed once. `leave` is the release of a waiter that gives up. `force` is an operator's,
+// for the owner that this client is. The last three are Redisson's.
 enum class Ask : std::uint8_t {
   none,
   take,
