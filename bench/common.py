@@ -69,7 +69,7 @@ class Server:
         """Starts the server with these additional options, and returns whether it runs."""
         self.process = subprocess.Popen(
             ["redis-server", "--port", str(self.port), "--bind", "127.0.0.1", "--unixsocket", self.path, "--save", "",
-             "--appendonly", "no", "--maxclients", "10000", "--dir", self.folder,
+             "--appendonly", "no", "--maxclients", "60000", "--dir", self.folder,
              "--logfile", os.path.join(self.folder, "server.log"), *self.options, *options],
             stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         # The socket exists before it accepts connections.
