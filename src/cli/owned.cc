@@ -9,12 +9,12 @@ namespace rlock::cli {
 namespace {
 
 // Calls a verb for a plain lock and, if the reply says that it is of another kind, again for that kind. A string that
-// is not this owner's lock does not count as one.
+// is not this owner's lock does not count as one, nor does that of another program, even if its value is the owner id.
 template <class Verb>
-auto with_any_kind(const lock::LockName& name, Verb verb) {
+auto with_any_kind(const lock::LockName& name, const lock::OwnerId& owner, Verb verb) {
   auto result = verb(lock::Lock{name});
   const auto layout = result ? result->instead.layout() : std::nullopt;
-  if (result && result->instead.may_be_string_lock()) {
+  if (result && result->instead.may_be_string_lock() && owner.begins_like_uuid()) {
     auto string = verb(lock::Lock{name, lock::Layout::string});
     using Outcome = decltype(string->outcome);
     const bool ours = !string || (string->outcome != Outcome::other_owner && string->outcome != Outcome::other_kind);
@@ -89,7 +89,7 @@ Result<int> forget(lock::Servers& servers, const ReleaseOptions& options) {
 Result<int> execute(RenewOptions& options) {
   lock::Servers servers = RLOCK_TRY(client_for(options));
   return for_each_lock(options, [&](const lock::LockName& name) -> Result<void> {
-    const auto renewed = RLOCK_TRY(with_any_kind(name, [&](const lock::Lock& lock) {
+    const auto renewed = RLOCK_TRY(with_any_kind(name, *options.owner, [&](const lock::Lock& lock) {
       return servers->renew(lock, *options.owner, options.lease, Until{}.at_most(options.timeout));
     }));
     RLOCK_TRY(expect_ours(renewed, "renewed"));
@@ -112,7 +112,7 @@ Result<int> execute(ReleaseOptions& options) {
     RLOCK_TRY(expect_no_command(seen, owner));
     std::optional<lock::HistoryNote> note;
     if (options.history) note = note_of(name, seen, owner);
-    const auto released = RLOCK_TRY(with_any_kind(name, [&](const lock::Lock& lock) {
+    const auto released = RLOCK_TRY(with_any_kind(name, owner, [&](const lock::Lock& lock) {
       return servers->release(lock::ReleaseRequest{lock, owner, owner.first_hold(), {}, note ? &*note : nullptr},
                               exchange());
     }));
