@@ -12,7 +12,7 @@
 -- has its numbers (slots) and the names (from), so that its renewal can restore the hash.
 if request.layout == 'semaphore' then
   local own = several_holders({clear = nothing, try_reads = nothing})
-  local pool, kLongestNames = kPool .. tag, 1024
+  local pool, kLongestNames, kMostNumbers = kPool .. tag, 1024, 10000
 
   function own.other_kind(_, adopt)
     local other = other_than('semaphore', nil, adopt)
@@ -98,11 +98,10 @@ if request.layout == 'semaphore' then
 
   -- The lowest numbers that are free or its own, one for each of its permits.
   local function free_numbers(digits)
-    if redis.call('hlen', pool) > 10001 then
-      error(pool .. ' has more than 10001 fields, so the numbers of free slots cannot be found', 0)
+    if redis.call('hlen', pool) > kMostNumbers + 1 then
+      error(pool .. ' has more than ' .. kMostNumbers .. ' numbers, so those of free slots cannot be found', 0)
     end
-    local at_once = 8  -- numbers are looked at together
-    local free, first, mine = {}, 0, {}
+    local free, first, mine, at_once = {}, 0, {}, 8  -- numbers are looked at together
     for _, permit in ipairs(digits) do mine[permit] = true end
     repeat
       local numbers = {}
@@ -203,10 +202,16 @@ if request.layout == 'semaphore' then
     end
   end
 
+  -- For a request, or for anyone. Slots with names need numbers.
+  local function free_for(want)
+    local free = tonumber(redis.call('get', lock) or want and want.slots or 1)
+    return want and want.names and math.min(free, kMostNumbers - redis.call('zcard', permits)) or free
+  end
+
   function own.available(want)
     if redis.call('exists', lock) == 0 then return true end
     reclaim()
-    return tonumber(redis.call('get', lock)) >= taken_in(want) and not (want and names_instead_of(want.names))
+    return free_for(want) >= taken_in(want) and not (want and names_instead_of(want.names))
   end
   own.something_left = own.available
 
@@ -216,7 +221,7 @@ if request.layout == 'semaphore' then
     want = want or first and first.want
     -- Counts the slots of crashed holders, but does not take them back, because a look must not write.
     local dead = redis.call('zcount', permits, '-inf', text(now))
-    local missing = taken_in(want) - tonumber(redis.call('get', lock) or want and want.slots or 1) - dead
+    local missing = taken_in(want) - free_for(want) - dead
     if missing <= 0 then return -2 end
     local at = dead + missing - 1
     local next_end = tonumber(redis.call('zrange', permits, at, at, 'withscores')[2])
@@ -239,8 +244,7 @@ if request.layout == 'semaphore' then
   local function holds_of(id) return number_in(peek('hget', own.key_of(id), 'holds'), 1) or 1 end
 
   function own.count_of(id)
-    -- Permits of a deleted semaphore do not count.
-    local ends = permit_of(id) and string_kind() == 'semaphore' and end_of(id)
+    local ends = permit_of(id) and string_kind() == 'semaphore' and end_of(id)  -- those of a deleted one do not count
     return ends and ends > now and holds_of(id) or nil
   end
 
@@ -272,8 +276,7 @@ if request.layout == 'semaphore' then
     local firsts, number = first_permits()
     local all = {}
     for i = 1, math.min(#firsts, most) do
-      local id = digits_of(firsts[i][1])
-      local left = math.floor(firsts[i][2] - now)
+      local id, left = digits_of(firsts[i][1]), math.floor(firsts[i][2] - now)
       all[i] = {owner = id, holds = holds_of(id), left = left > kNever and -1 or left}
     end
     return number, all
@@ -364,9 +367,8 @@ if request.layout == 'semaphore' then
       if ends and tonumber(ends) > now then return end
       if #found > 0 and found[i] ~= permit then missing[#missing + 1], missing[#missing + 2] = numbers[i], permit end
     end
-    local known = found[#numbers]
-    if #found > 0 and names and #names <= kLongestNames and names ~= known then
-      if known then return end
+    if #found > 0 and names and #names <= kLongestNames and names ~= found[#numbers] then
+      if found[#numbers] then return end
       missing[#missing + 1], missing[#missing + 2] = 'names', names
     end
     return missing

@@ -418,7 +418,7 @@ void report_grant(const lock::Hold& hold, milliseconds waited) {
   if (hold.lock.layout != lock::Layout::semaphore || !hold.slots.numbers.empty()) return;
   log::warning(name + ": RLOCK_SLOT is empty, because the user has no right to the key " +
                escaped(hold.name().pool_key()) +
-               " (rlock doctor --acl prints the rights), or it has more than 10001 fields");
+               " (rlock doctor --acl prints the rights), or it has more than 10000 numbers");
 }
 
 Result<lock::Taken> acquire_and_report(lock::Servers& servers, const LockingOptions& options, const Wanted& wanted,

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 #include "options/option_values.h"
 
+#include <unordered_set>
+
 namespace rlock::cli {
 namespace {
 
@@ -188,12 +190,14 @@ Result<std::vector<std::string>> resource_names(const std::string& text) {
     }
     if (!range && is_range(item, list)) return bad(in_quotes(item) + " would be one resource, not a range" + instead);
   }
-  const long long count = lock::names_in(list);
-  if (count > lock::kMostNames) return bad("the list has more than " + most + " names");
-  std::set<std::string> known;
-  for (long long i = 0; i < count; ++i) {
-    const std::string name = lock::name_in(list, i);
-    if (!known.insert(name).second) return bad(in_quotes(name) + " is listed twice");
+  if (lock::names_in(list) > lock::kMostNames) return bad("the list has more than " + most + " names");
+  std::unordered_set<std::string> known;
+  for (const std::string& item : list) {
+    const auto range = lock::NameRange::in(item);
+    for (long long i = 0; i < (range ? range->count : 1); ++i) {
+      const std::string name = range ? range->name(i) : item;
+      if (!known.insert(name).second) return bad(in_quotes(name) + " is listed twice");
+    }
   }
   return list;
 }

@@ -57,7 +57,7 @@ struct NameRange {
   std::string name(long long index) const;
 };
 
-constexpr long long kMostNames = 10'000;      // of a list (lua/06_semaphore.lua)
+constexpr long long kMostNames = 65'536;      // of a list (lua/06_semaphore.lua)
 constexpr std::size_t kLongestResource = 64;  // a name
 
 // How many names a list has, and one of them by its index, from 0; "" behind the last one.
