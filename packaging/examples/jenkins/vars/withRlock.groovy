@@ -8,7 +8,7 @@
 // Further settings: slots; reason (by default the address of the build); and, for agents that do not have rlock, archive (the
 // address of an archive of a release for their processor) and sha256 (its checksum).
 //
-// Nobody renews the lock between the steps, so give a lease that is longer than all of them take. A step can also run its
+// Nobody renews the lock during the block, so give a lease that is longer than all its steps take. A step can also run its
 // command under the same hold; then rlock renews the lock, and stops the command if the lock is lost:
 //
 //   sh 'rlock run --owner "$RLOCK_OWNER" "$RLOCK_NAME" -- ./deploy.sh'
