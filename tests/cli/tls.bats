@@ -122,6 +122,18 @@ certified() {
   run -0 rlock run --url "$url" --tls-cert "$TLS_DIR/client.pem" x -- echo mine
 }
 
+@test "login by certificate: the server takes the user's name from it" {
+  tls_start srv --tls-auth-clients yes
+  [[ $(redis srv config set tls-auth-clients-user CN) == OK ]] || skip 'this server logs nobody in by a certificate'
+  local rules url=rediss://localhost:$srv_tls
+  rules=$(rlock doctor --acl '')
+  (set -f && redis srv acl setuser client ${rules#*rlock } nopass)
+  redis srv acl setuser default -eval -evalsha
+  chmod 600 "$TLS_DIR"/{client,server}.key
+  prints mine rlock run --url "$url" --tls-cert "$TLS_DIR/client.crt" --tls-key "$TLS_DIR/client.key" x -- echo mine
+  refused 77 'User default has no permissions' --url "$url" --tls-cert "$TLS_DIR/server.crt" --tls-key "$TLS_DIR/server.key"
+}
+
 @test "a server that never completes the handshake: 69 within the time for an exchange; one that speaks neither TLS nor Redis" {
   cd "$BATS_TEST_TMPDIR"
   odd silent
