@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
 """What the benchmarks share: a private Redis server, its counters, small C programs, tables and files of figures."""
+import argparse
 import json
 import math
 import os
@@ -182,6 +183,13 @@ def table(columns, rows):
     lines = ["| " + " | ".join(column.removeprefix(">") for column in columns) + " |",
              "|" + "|".join("---:" if column.startswith(">") else "---" for column in columns) + "|"]
     return "\n".join(lines + ["| " + " | ".join(str(cell) for cell in row) + " |" for row in rows])
+
+
+def count(text):
+    """For argparse."""
+    if int(text) < 1:
+        raise argparse.ArgumentTypeError("at least 1")
+    return int(text)
 
 
 def add_json(parser):

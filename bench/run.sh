@@ -14,10 +14,12 @@ set -u
 top=$(realpath "$(dirname "$0")/..") || exit
 
 mode=full out=${BENCH_OUT:-$top/bench/results}
+usage() { sed -n '3,13s/^# \{0,1\}//p' "$0"; }
 case ${1:-} in
   '') ;;
   --quick) mode=quick out=${BENCH_OUT:-$top/build/bench} ;;
-  *) sed -n '3,13s/^# \{0,1\}//p' "$0" && exit 64 ;;
+  --help) usage && exit ;;
+  *) usage >&2 && exit 64 ;;
 esac
 [ -z "${BENCH_ROUNDS:-}" ] || mode=rounds
 
