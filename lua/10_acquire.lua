@@ -38,7 +38,7 @@
 --                      granted, until it releases that
 --       no-token       the key of the fencing token does not contain a token
 --       other-slots    slots: the semaphore has another number of them
---       not-held       the heir does not hold it, or it is only kept (--min-hold); only with `sole`
+--       not-held       the heir does not hold it, it is only kept (--min-hold), or rlock did not grant it; only with `sole`
 --       in-use         a job runs under the heir's hold, or it has more than one; only with `sole`
 --       other-names    names: of its slots
 --       no-upgrade     the ancestor holds it for reading, so a writer could never get it; or fewer slots; or it is to run once,
@@ -107,8 +107,8 @@ if verb == 'acquire' then
   local count, held_in
   if heir then count, held_in = layout.count_of(heir) end
   if request.sole then
-    local job, kept = unpack(heir and peek('hmget', layout.description_of(heir), 'control', 'kept') or {})
-    if not count or kept then return reply({outcome = 'not-held'}) end
+    local _, described, job, kept = layout.description_of(heir or '', 'control', 'kept')
+    if not count or not described or kept then return reply({outcome = 'not-held'}) end
     if job ~= hold and (job or count > 1) then return reply({outcome = 'in-use'}) end
   end
   if count then

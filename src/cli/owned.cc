@@ -9,14 +9,20 @@ namespace rlock::cli {
 namespace {
 
 // Calls a verb for a plain lock and, if the reply says that it is of another kind, again for that kind. A string that
-// is not this owner's lock does not count as one, nor does that of another program, even if its value is the owner id.
+// is not this owner's lock does not count as one. An id of another form than rlock's is at most that of a permit:
+// another program's string may have it as its value, and any hash as a field.
 template <class Verb>
 auto with_any_kind(const lock::LockName& name, const lock::OwnerId& owner, Verb verb) {
-  auto result = verb(lock::Lock{name});
+  const bool may_be_ours = owner.begins_like_uuid();
+  auto result = verb(lock::Lock{name, may_be_ours ? lock::Layout::plain : lock::Layout::semaphore});
+  using Outcome = decltype(result->outcome);
   const auto layout = result ? result->instead.layout() : std::nullopt;
-  if (result && result->instead.may_be_string_lock() && owner.begins_like_uuid()) {
+  if (!may_be_ours) {
+    if (layout) result->outcome = Outcome::other_owner;
+    return result;
+  }
+  if (result && result->instead.may_be_string_lock()) {
     auto string = verb(lock::Lock{name, lock::Layout::string});
-    using Outcome = decltype(string->outcome);
     const bool ours = !string || (string->outcome != Outcome::other_owner && string->outcome != Outcome::other_kind);
     return ours ? string : result;
   }
