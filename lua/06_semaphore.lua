@@ -7,9 +7,9 @@
 --
 -- Which slots each owner has, is in a pool: a hash that lives as long as the longest permit: the number of a slot, from 0 ->
 -- its permit, as 32 digits; and 'names': the names of all slots, and ranges of them, with commas in between. A number counts
--- only as long as its permit does, so neither a release nor another program has to remove it. An owner that has no number,
--- such as a Java program, takes none away: there are never fewer free numbers than free slots. The description of an owner
--- has its numbers (slots) and the names (from), so that its renewal can restore the hash.
+-- only as long as its permit does, so neither a release nor another program has to remove it. There are never fewer free
+-- numbers than free slots, up to kMostNumbers, beside which an owner without one, such as a Java program, counts, too. The
+-- description of an owner has its numbers (slots) and the names (from), so that its renewal can restore the hash.
 if request.layout == 'semaphore' then
   local own = several_holders({clear = nothing, try_reads = nothing})
   local pool, kLongestNames, kMostNumbers = kPool .. tag, 1024, 10000
@@ -44,9 +44,8 @@ if request.layout == 'semaphore' then
   local function permits_of(id)
     local first, taken = permit_of(id), tonumber(string.match(id, '^%x+%-%x+%-8%x+%-%x+%-%x%x%x%x%x%x%x%x(%x%x%x%x)') or 1, 16)
     local all = {first}
-    if taken <= 64 then  -- the most that an owner may have
-      for i = 1, taken - 1 do all[i + 1] = string.sub(first, 1, 14) .. string.char(0, i) end
-    end
+    if taken > 64 then taken = 1 end  -- the most that an owner may have
+    for i = 1, taken - 1 do all[i + 1] = string.sub(first, 1, 14) .. string.char(0, i) end
     return all
   end
 
@@ -96,24 +95,23 @@ if request.layout == 'semaphore' then
     if free > 0 then publish_for_others(channel, text(free)) end
   end
 
+  local first = 0  -- in this call, all lower numbers are taken
+
   -- The lowest numbers that are free or its own, one for each of its permits.
   local function free_numbers(digits)
-    if redis.call('hlen', pool) > kMostNumbers + 1 then
-      error(pool .. ' has more than ' .. kMostNumbers .. ' numbers, so those of free slots cannot be found', 0)
-    end
-    local free, first, mine, at_once = {}, 0, {}, 8  -- numbers are looked at together
+    local free, mine, known = {}, {}, redis.call('hlen', pool) <= kMostNumbers + 1
     for _, permit in ipairs(digits) do mine[permit] = true end
-    repeat
+    while known and first < kMostNumbers do
       local numbers = {}
-      for number = first, first + at_once - 1 do numbers[#numbers + 1] = text(number) end
-      local owners = redis.call('hmget', pool, unpack(numbers))
-      for i, permit in ipairs(owners) do
+      for number = first, first + 7 do numbers[#numbers + 1] = text(number) end
+      for i, permit in ipairs(redis.call('hmget', pool, unpack(numbers))) do
         local ends = permit and redis.call('zscore', permits, (permit_of(permit)) or '')
         if not (ends and tonumber(ends) > now and not mine[permit]) and #free < #digits then free[#free + 1] = numbers[i] end
       end
-      first = first + at_once
-    until #free == #digits
-    return free
+      if #free == #digits then return free end
+      first = first + 8
+    end
+    error(pool .. ' has at least ' .. kMostNumbers .. ' numbers, so no more slots can have one', 0)
   end
 
   -- The names of the slots, if somebody has one of them, and they are others than `names`.
@@ -195,6 +193,7 @@ if request.layout == 'semaphore' then
     local names = other_names(want.names, true)
     if names then return {outcome = 'other-names', names = names} end
     names = want.names
+    if names and not peek('hget', own.key_of(id), 'slots') then number_slots(id, names) end  -- or fails, before it counts
     if names and peek('hget', pool, 'names') ~= names then
       redis.call('hset', pool, 'names', names)
       limit(pool, kMonth)  -- until the renewal says how long

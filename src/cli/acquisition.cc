@@ -215,7 +215,8 @@ std::string kept_slots(lock::Servers& servers, const lock::AcquireRequest& reque
   if (request.mode.kind != lock::Mode::Kind::slots) return "";
   const auto found = servers->inspect(request.name, Until{}.at_most(exchange));
   if (!found || found->queue.empty()) return "";
-  const long long free = found->slots - found->taken, wanted = found->queue.front().taken;
+  const long long usable = request.mode.resources.empty() ? found->slots : std::min(found->slots, lock::kMostNumbers);
+  const long long free = usable - found->taken, wanted = found->queue.front().taken;
   if (free < request.mode.taken || wanted <= free) return "";
   return "; " + std::to_string(free) + " of " + std::to_string(found->slots) +
          (free == 1 ? " slots is free" : " slots are free") + ", but a job that waits in front wants " +
@@ -418,7 +419,7 @@ void report_grant(const lock::Hold& hold, milliseconds waited) {
   if (hold.lock.layout != lock::Layout::semaphore || !hold.slots.numbers.empty()) return;
   log::warning(name + ": RLOCK_SLOT is empty, because the user has no right to the key " +
                escaped(hold.name().pool_key()) +
-               " (rlock doctor --acl prints the rights), or it has more than 10000 numbers");
+               " (rlock doctor --acl prints the rights), or it has 10000 numbers already");
 }
 
 Result<lock::Taken> acquire_and_report(lock::Servers& servers, const LockingOptions& options, const Wanted& wanted,

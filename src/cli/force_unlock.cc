@@ -79,10 +79,7 @@ Result<int> slot_not_held(const lock::Status& status, const std::string& slot) {
   const std::string which = status.name().display() + ": ";
   const auto& names = status.resources;
   const long long number = whole_number(slot).value_or(-1);
-  const auto is_slot = [&](long long i) { return lock::name_in(names, i) == slot; };
-  const long long count = std::min(lock::names_in(names), lock::kMostNames);
-  if (names.empty() ? number >= 0 && number < status.slots
-                    : std::ranges::any_of(std::views::iota(0LL, count), is_slot)) {
+  if (names.empty() ? number >= 0 && number < status.slots : lock::has_name(names, slot)) {
     return print(which + "slot " + in_quotes(slot) + ": not held\n", kDone);
   }
   log::error(which + "it has no slot " + in_quotes(slot) + "; " +

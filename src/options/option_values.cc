@@ -191,6 +191,7 @@ Result<std::vector<std::string>> resource_names(const std::string& text) {
     if (!range && is_range(item, list)) return bad(in_quotes(item) + " would be one resource, not a range" + instead);
   }
   if (lock::names_in(list) > lock::kMostNames) return bad("the list has more than " + most + " names");
+  if (list.size() == 1) return list;
   std::unordered_set<std::string> known;
   for (const std::string& item : list) {
     const auto range = lock::NameRange::in(item);

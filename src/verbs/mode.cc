@@ -114,6 +114,18 @@ std::string name_in(const std::vector<std::string>& list, long long index) {
   return "";
 }
 
+bool has_name(const std::vector<std::string>& list, const std::string& name) {
+  long long looked_at = 0;  // an untrusted list may have any number
+  for (const std::string& item : list) {
+    const auto range = NameRange::in(item);
+    if (!range && item == name) return true;
+    for (long long i = 0; range && i < range->count && looked_at++ < kMostNames; ++i) {
+      if (range->name(i) == name) return true;
+    }
+  }
+  return false;
+}
+
 Slots Slots::read(std::string_view numbers, const std::vector<std::string>& list) {
   Slots slots;
   for (const std::string& word : split(numbers, ' ')) {

@@ -57,12 +57,14 @@ struct NameRange {
   std::string name(long long index) const;
 };
 
-constexpr long long kMostNames = 65'536;      // of a list (lua/06_semaphore.lua)
+constexpr long long kMostNames = 65'536;      // of a list
+constexpr long long kMostNumbers = 10'000;    // of slots that are taken at a time (lua/06_semaphore.lua)
 constexpr std::size_t kLongestResource = 64;  // a name
 
 // How many names a list has, and one of them by its index, from 0; "" behind the last one.
 long long names_in(const std::vector<std::string>& list);
 std::string name_in(const std::vector<std::string>& list, long long index);
+bool has_name(const std::vector<std::string>& list, const std::string& name);
 
 // A name is of one kind at a time.
 struct Lock {
