@@ -95,6 +95,12 @@ std::string NameRange::name(long long index) const {
   return before + std::string(digits - std::min(digits, number.size()), '0') + number + after;
 }
 
+bool NameRange::has(std::string_view one) const {
+  if (one.size() < before.size() + after.size() || !one.starts_with(before) || !one.ends_with(after)) return false;
+  const auto number = whole_number(one.substr(before.size(), one.size() - before.size() - after.size()));
+  return number && *number >= first && *number - first < count && name(*number - first) == one;
+}
+
 long long names_in(const std::vector<std::string>& list) {
   long long count = 0;
   for (const std::string& item : list) {
@@ -115,15 +121,10 @@ std::string name_in(const std::vector<std::string>& list, long long index) {
 }
 
 bool has_name(const std::vector<std::string>& list, const std::string& name) {
-  long long looked_at = 0;  // an untrusted list may have any number
-  for (const std::string& item : list) {
+  return std::ranges::any_of(list, [&](const std::string& item) {
     const auto range = NameRange::in(item);
-    if (!range && item == name) return true;
-    for (long long i = 0; range && i < range->count && looked_at++ < kMostNames; ++i) {
-      if (range->name(i) == name) return true;
-    }
-  }
-  return false;
+    return range ? range->has(name) : item == name;
+  });
 }
 
 Slots Slots::read(std::string_view numbers, const std::vector<std::string>& list) {

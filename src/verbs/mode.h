@@ -55,6 +55,7 @@ struct NameRange {
   // None: it is one name, or more than kMostNames.
   static std::optional<NameRange> in(std::string_view item);
   std::string name(long long index) const;
+  bool has(std::string_view name) const;
 };
 
 constexpr long long kMostNames = 65'536;      // of a list

@@ -103,7 +103,7 @@ class OwnerId {
   // The id of the hold that was granted together with this owner id (lua/10_acquire.lua).
   std::string first_hold() const { return text_.substr(0, text_.find(':')); }
   // As rlock's own ids do, and hardly any value of another program.
-  bool begins_like_uuid() const { return first_hold().size() == 36 && text_.size() > 36; }
+  bool begins_like_uuid() const { return text_.find(':') == 36; }
 
   bool operator==(const OwnerId&) const = default;
 
