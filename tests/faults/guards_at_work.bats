@@ -219,7 +219,7 @@ for _ in range(3000): os.kill(int(sys.argv[1]), 45)' "$frontend"
     kill -46 "$frontend"
     for i in {1..30}; do
       # Nothing is read any longer, and it neither runs nor looks again.
-      in_state "$frontend" S && ((0x$(awk '/^ShdPnd/ { print $2 }' "/proc/$frontend/status") >> 45 & 1)) || return 1
+      in_state "$frontend" S && pending 46 "$frontend" || return 1
     done
   }
   wait_until asleep

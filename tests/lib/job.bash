@@ -135,4 +135,7 @@ lines_in() { [[ $(wc -l <"$1") -ge $2 ]]; }
 # said TEXT: the job has written that to standard error.
 said() { grep -qF -- "$1" "$BATS_TEST_TMPDIR/job.err"; }
 
+# pending NUMBER PID: the process has not taken that signal yet.
+pending() { ((0x$(awk '/^ShdPnd/ { print $2 }' "/proc/$2/status") >> $1 - 1 & 1)); }
+
 naps() { local pid; for pid; do cat "/proc/$pid/task/"*/status; done | awk '/^voluntary_ctxt_switches/ { sum += $2 } END { print sum + 0 }'; }
