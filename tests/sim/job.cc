@@ -49,11 +49,12 @@ std::optional<lock::Taken> SimulatedJob::acquire(lock::Servers& servers) {
   }
   lock::WaitPolicy policy{.limit = plan_.wait, .exchange = kExchange, .renew_every = timing_.renew_at};
   if (plan_.supersedes) policy.longest_look = 500ms;
+  const Until end = policy.end();
   const Time began = world->now();
   checker_.waits(plan_.number, names, began, plan_.wait ? began + plan_.wait->count() * kMillisecond : kNever);
   const auto taken = lock::acquire_all(servers, requests, policy, [&](std::size_t which, const lock::Held&) {
     checker_.asks(plan_.number, names[which], world->now());
-    if (plan_.supersedes) ask_to_stop(servers, names[which]);
+    if (plan_.supersedes) ask_to_stop(servers, names[which], end);
     return "";
   });
   checker_.waits_no_more(plan_.number);
@@ -77,8 +78,8 @@ std::optional<lock::Taken> SimulatedJob::acquire(lock::Servers& servers) {
 }
 
 // With --supersede.
-void SimulatedJob::ask_to_stop(lock::Servers& servers, const std::string& name) {
-  const auto soon = [] { return Until{}.at_most(kExchange); };
+void SimulatedJob::ask_to_stop(lock::Servers& servers, const std::string& name, const Until& end) {
+  const auto soon = [&] { return end.at_most(kExchange); };
   const auto parsed = *lock::LockName::parse(name);
   const auto status = servers->inspect(parsed, soon(), {.majority = true});
   if (!status) return;
@@ -90,7 +91,7 @@ void SimulatedJob::ask_to_stop(lock::Servers& servers, const std::string& name) 
 void SimulatedJob::take_lock(bool by_force) {
   lock::Servers servers(*redis::parse_addresses(plan_.addresses), true);
   const std::string& name = plan_.locks.front().name;
-  if (!by_force) return ask_to_stop(servers, name);
+  if (!by_force) return ask_to_stop(servers, name, Until{});
   const Until soon = Until{}.at_most(2 * kExchange);
   const auto status = servers->inspect(*lock::LockName::parse(name), soon, {.majority = true});
   if (!status || status->holders.empty() || status->holders.front().who.pid != plan_.number) return;

@@ -63,7 +63,7 @@ class SimulatedJob {
   using Kind = run::LifeEvent::Kind;
 
   std::optional<lock::Taken> acquire(lock::Servers& servers);
-  void ask_to_stop(lock::Servers& servers, const std::string& name);
+  void ask_to_stop(lock::Servers& servers, const std::string& name, const Until& end);
   void live(lock::Servers& servers, const std::vector<lock::Hold>& holds);
   void note(const run::LockEvent& event);
   void look_where_held();
