@@ -381,6 +381,7 @@ action() { python3 "$TESTS_DIR/lib/github_runner.py" "$EXAMPLES/github" "$@"; }
   owner=$(rlock acquire --slots 2 builds --lease 10m)
   tells 0 '2 of 2' action name=builds slots=2 lease=10s -- 'rlock status builds'
   rlock release builds --owner "$owner"
+  tells 0 'on board8' action name=lab 'from=board[8-9]' -- 'echo "on $OUTPUT_resource"'
   run -0 action name=-x -- 'rlock status -- -x'
   [[ $(redis srv exists -x) == 0 ]]
 }

@@ -11,7 +11,7 @@ const options = () => {
   const given = ['--for-pid', String(process.ppid || 1)];
   const { GITHUB_SERVER_URL: server, GITHUB_REPOSITORY: repository, GITHUB_RUN_ID: run } = process.env;
   const reason = input('reason') || (run ? `${server}/${repository}/actions/runs/${run}` : '');
-  for (const option of ['wait', 'lease', 'slots']) if (input(option)) given.push(`--${option}`, input(option));
+  for (const option of ['wait', 'lease', 'slots', 'from']) if (input(option)) given.push(`--${option}`, input(option));
   return reason ? [...given, '--reason', reason] : given;
 };
 
@@ -36,9 +36,9 @@ const main = async () => {
   if (acquired.status !== 0) fail(`${name}: not acquired, status ${acquired.status}`, acquired.status);
   summary(`The job waited ${waited} s for its lock.`, 'When it began to wait:', before);
 
-  const { owner, token } = JSON.parse(acquired.stdout);
+  const { owner, token, resources: [resource = ''] = [] } = JSON.parse(acquired.stdout);
   // The state comes last: with it the post step releases the lock.
-  untold = tell('GITHUB_OUTPUT', { owner, token }) || tell('GITHUB_STATE', { name, owner, program: runner.program });
+  untold = tell('GITHUB_OUTPUT', { owner, token, resource }) || tell('GITHUB_STATE', { name, owner, program: runner.program });
   if (untold) {
     rlock(['release', '--owner', owner, '--', name]);
     fail(`${untold}: the lock ${name} is released again`, 1);
