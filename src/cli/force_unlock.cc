@@ -303,14 +303,13 @@ Result<std::optional<int>> look_and_take(lock::Servers& servers, const TakenLock
     if (!holders.asked.empty() && another_began(holders.asked, RLOCK_TRY(taken.look()))) return std::nullopt;
   }
   if (!RLOCK_TRY(taken.take_from_each(holders.not_asked, status))) return std::nullopt;
-  if (!options.owner && !all_shown(status)) {
-    log::error(options.name().display() + ": only the first " + std::to_string(status.holders.size()) + " of " +
-               std::to_string(status.number) + " holders; run it again for the others");
-    return kNotAcquired;
-  }
-  if (holders.asked.empty()) return kDone;
   const bool alone = status.number == static_cast<long long>(holders.asked.size());
-  return RLOCK_TRY(taken.ask_to_stop(holders.asked, alone, *options.wait));
+  std::optional<int> done = kDone;
+  if (!holders.asked.empty()) done = RLOCK_TRY(taken.ask_to_stop(holders.asked, alone, *options.wait));
+  if (done != kDone || options.owner || all_shown(status)) return done;
+  log::error(options.name().display() + ": only the first " + std::to_string(status.holders.size()) + " of " +
+             std::to_string(status.number) + " holders; run it again for the others");
+  return kNotAcquired;
 }
 
 }  // namespace

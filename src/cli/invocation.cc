@@ -87,7 +87,8 @@ Result<void> check(const Settings& settings) {
 
 std::string default_of(const OptionSpec& option, const Settings& settings) {
   if (&option == &config_option()) return joined(settings.files, " ");  // the usual ones that exist
-  return option.value.empty() ? "false" : option.default_text();
+  const std::string text = option.default_text();
+  return option.value.empty() && text.empty() ? "false" : text;
 }
 
 // The text of `rlock config`: the settings of all subcommands, in the order of the table, with the effective passwords

@@ -69,7 +69,7 @@ Row headings(std::initializer_list<const char*> words) {
 }
 
 constexpr std::size_t kDate = 0, kName = 1, kHeld = 2, kWaited = 3, kResult = 4, kHolder = 5, kCommand = 7;
-// The result stays visible: names are cut first, then columns are left out.
+// The result stays visible: dates become shorter, then names are cut, then columns are left out.
 constexpr FitStep kSteps[] = {{kHolder, kCommand, 0, without_domain}, {kResult, kCommand, 12},
                               {kDate, kHolder, 0, short_date},        {kName, kResult, 8},
                               {kWaited, kResult, 0, nothing},         {kHeld, kResult, 0, nothing},

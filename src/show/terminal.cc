@@ -84,6 +84,7 @@ std::vector<FitStep> fit(std::vector<Row>& rows, std::span<const FitStep> steps,
     const std::vector<std::size_t> widths = widths_of(rows);
     std::size_t all = std::min(widths[step.last], kEnough);
     for (std::size_t i = 0; i < step.last; ++i) all += widths[i] == 0 ? 0 : widths[i] + kGap;
+    if (step.last + 1 < widths.size()) ++all;  // for the "…" in place of what follows
     if (all <= width) continue;
     const std::size_t now = widths[step.column];
     step.least = std::max(now - std::min(now, all - width), step.least);
