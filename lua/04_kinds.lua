@@ -23,8 +23,7 @@ end
 -- A semaphore of rlock stays for a while without holders, because a Java program that has found it relies on it. It does not
 -- prevent another kind of lock. Its mark has the same TTL as the semaphore, unlike one left over from a deleted semaphore.
 local function made_here()
-  return peek('hexists', holder, 'made') == 1 and
-    math.abs(time_left(lock) - time_left(holder)) < 1000
+  return peek('hexists', holder, 'made') == 1 and math.abs(time_left(lock) - time_left(holder)) < 1000
 end
 
 -- What kind of string the key contains.
@@ -47,8 +46,7 @@ local function hash_kind(mine)
   local mode = redis.call('hget', lock, 'mode')
   local kind = mode and 'read-write lock' or 'plain lock'
   for _, id in pairs(mine) do
-    if id ~= '' and (redis.call('hexists', lock, id) == 1 or
-      mode and redis.call('hexists', lock, id .. ':write') == 1) then
+    if id ~= '' and (redis.call('hexists', lock, id) == 1 or mode and redis.call('hexists', lock, id .. ':write') == 1) then
       return kind
     end
   end

@@ -34,10 +34,7 @@ if request.layout == 'semaphore' then
     end
   end
 
-  function own.key_of(id)
-    local _, hex = permit_of(id)
-    return holds .. (hex or '')
-  end
+  function own.key_of(id) return holds .. (select(2, permit_of(id)) or '') end
 
   -- All permits of an owner. If it takes several slots, the UUID is of version 8 and its last two bytes are their number;
   -- the other permits differ from it in these bytes. Thus the id alone says what must be there, if nothing else is left.
@@ -99,7 +96,8 @@ if request.layout == 'semaphore' then
 
   -- The lowest numbers that are free or its own, one for each of its permits.
   local function free_numbers(digits)
-    local free, mine, known = {}, {}, redis.call('hlen', pool) <= kMostNumbers + 1
+    local free, mine = {}, {}
+    local known = math.max(redis.call('hlen', pool) - 1, redis.call('zcard', permits)) <= kMostNumbers
     for _, permit in ipairs(digits) do mine[permit] = true end
     while known and first < kMostNumbers do
       local numbers = {}
@@ -242,8 +240,14 @@ if request.layout == 'semaphore' then
   function own.left_of(id) return math.floor(end_of(id) - now) end  -- others may write a fraction
   local function holds_of(id) return number_in(peek('hget', own.key_of(id), 'holds'), 1) or 1 end
 
+  -- Whether it is all of an owner's id. Its permit has only the first part, which is enough for an operator.
+  local function is_whole(id)
+    local said = permit_of(id) and peek('hget', own.key_of(id), 'owner')
+    return said == id or said == false or said and verb == 'force-unlock'
+  end
+
   function own.count_of(id)
-    local ends = permit_of(id) and string_kind() == 'semaphore' and end_of(id)  -- those of a deleted one do not count
+    local ends = is_whole(id) and string_kind() == 'semaphore' and end_of(id)  -- those of a deleted one do not count
     return ends and ends > now and holds_of(id) or nil
   end
 
@@ -345,7 +349,7 @@ if request.layout == 'semaphore' then
   -- Whether an owner that has lost some of its permits has others, which it no longer needs. Without the number, they are left
   -- over, and drop() would make a number without a time, which nobody would take for a semaphore.
   function own.has_rest(id)
-    local all = redis.call('exists', lock) == 1 and permit_of(id) and permits_of(id) or {}
+    local all = redis.call('exists', lock) == 1 and is_whole(id) and permits_of(id) or {}
     for i = 1, #all > 1 and #all or 0 do
       if redis.call('zscore', permits, all[i]) then return true end
     end

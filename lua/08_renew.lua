@@ -34,9 +34,8 @@ if verb == 'renew' then
   local until_ms = math.max(lease, granted and math.min(ttl, granted) or ttl)
   -- First, because a full server refuses some of the other commands unless the script has already written something.
   local described_ms = granted and until_ms or time_left(description)
-  if described_ms > 0 then  -- of another holder's key without a TTL: -1, which would delete it
-    redis.call('pexpire', description, described_ms)
-  end
+  -- Of another holder's key without a TTL it is -1, which would delete that.
+  if described_ms > 0 then redis.call('pexpire', description, described_ms) end
   restore()
   layout.expire(owner, until_ms)
   local unrecorded = each(extended, until_ms, description)

@@ -7,9 +7,8 @@
 local function grant(id, token, lease, hold, about, ttl, want)
   -- Without a TTL, because Redisson's RFencedLock counts in this key, too, and nobody would renew it.
   redis.call('set', token_key, token)
-  if request.login then
-    layout.try_writes(holds .. hold .. ':entry')  -- a key that does not exist, because entries are named by owners
-  end
+  -- A key that does not exist, because entries are named by owners.
+  if request.login then layout.try_writes(holds .. hold .. ':entry') end
   layout.keep_for(ttl)
   local description = layout.key_of(id)
   layout.remove(description)

@@ -62,8 +62,7 @@ end
 
 if verb == 'acquire' then
   local lease, hold, about, want, heir = request.lease, request.hold, request.about, request.want or {}, request.heir
-  local wait = request.wait
-  local waits = wait or request.outside
+  local wait, waits = request.wait, request.wait or request.outside
 
   if request.login then
     -- A user who could not renew or release the lock is refused before there is one; grant() tries the writes.
@@ -116,7 +115,7 @@ if verb == 'acquire' then
     local refusal = layout.refuses_more and layout.refuses_more(heir, want, request.resize)
     if refusal then return reply(refusal) end
     local description, _, before, mark = layout.description_of(heir, 'lease', kMark)
-    before = number_in(before, 1, kLongestLease) or tonumber(lease)
+    before = number_in(before, 1, kLongestLease) or layout.left_of(heir)
     local until_ms = math.max(tonumber(lease), math.min(layout.left_of(heir), before))
     redis.call('pexpire', description, until_ms)
     layout.expire(heir, until_ms)
@@ -227,9 +226,8 @@ if verb == 'acquire' then
   local number, entries = layout.holders(1)
   turn = others_turn()
   local left = layout.free_in(want)
-  if left == -2 and request.layout == 'semaphore' then  -- enough for this request, but not for the first waiter
-    left = layout.free_in()
-  end
+  -- Enough for this request, but not for the first waiter.
+  if left == -2 and request.layout == 'semaphore' then left = layout.free_in() end
   local held = {outcome = 'held', ttl = free and turn > 0 and turn or left, now = now, number = number,
     holder = entries[1] and describe(entries[1])}
   if wait then

@@ -1,10 +1,11 @@
 -- inspect: who holds a lock, until when, and who waits for it. Changes nothing.
 --
 -- KEYS  as in 01_request.lua
--- Request, besides what all have: nothing
+-- Request
+--       owner       text   a holder to be shown, even if it is not one of the first hundred; absent: there is none
 -- Reply lock           ttl: milliseconds until it may be available; -1: unknown, -2: it is
 --                      now: the server's clock, milliseconds since 1970; token: the last one granted, absent if unknown
---                      number: of holders; holders: the first hundred, as in describe(): owner, mode, holds, left, said
+--                      number: of holders; holders: the first hundred and `owner`, as in describe(): owner, mode, holds, left, said
 --                      waiting: the length of the queue; waiters: the first hundred in order: since (ms), want,
 --                      about; an empty map for an unknown waiter
 --                      strangers: the first hundred in the queue of another program, RFairLock
@@ -16,14 +17,16 @@ if verb == 'inspect' then
   local other = layout.other_kind({})
   if other then return reply(other) end
   local number, entries = layout.holders(100)
+  local count, mode
+  if request.owner and number > #entries then count, mode = layout.count_of(request.owner) end
+  if count then table.insert(entries, 1, {owner = owner, mode = mode, holds = count, left = layout.left_of(owner)}) end
   for _, entry in ipairs(entries) do describe(entry) end
 
-  local ids, first_ones = peek('zrange', queue, 0, 99) or {}, {}
+  local ids, first_ones, others = peek('zrange', queue, 0, 99) or {}, {}, {}
   for i, id in ipairs(ids) do
     local waiter = record_of(id)
     first_ones[i] = waiter and {since = waiter.since, want = waiter.want, about = waiter.about} or {}
   end
-  local others = {}
   for _, id in ipairs(strangers(100)) do
     if not peek('zscore', queue, id) then others[#others + 1] = id end
   end

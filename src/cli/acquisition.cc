@@ -315,7 +315,8 @@ Result<void> refused(lock::Servers& servers, const LockingOptions& options, cons
                           ", which --from must name in the same order while it is in use");
           },
           [&](const lock::NotHeld&) {
-            return refuse("not held by owner " + request.heir->text() + ": its lease has ended, or it was released");
+            return refuse("not held by owner " + request.heir->text() +
+                          ": its lease has ended, it was released, or rlock did not grant it");
           },
           [&](const lock::InUse&) {
             return refuse("this hold is in use: a job runs under it, or rlock acquire --for-pid keeps it");

@@ -114,7 +114,7 @@ Result<int> execute(ReleaseOptions& options) {
   const auto exchange = [&] { return Until{}.at_most(options.timeout); };
   std::vector<lock::LockName> over;  // locks of which this owner has no hold left
   auto status = for_each_lock(options, [&](const lock::LockName& name) -> Result<void> {
-    const auto seen = servers->inspect(name, exchange());
+    const auto seen = servers->inspect(name, exchange(), {.owner = &owner});
     RLOCK_TRY(expect_no_command(seen, owner));
     std::optional<lock::HistoryNote> note;
     if (options.history) note = note_of(name, seen, owner);

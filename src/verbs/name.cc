@@ -115,7 +115,7 @@ AncestorLocks AncestorLocks::parse(std::string_view text) {
     if (blank == line.npos) continue;
     auto owner = OwnerId::parse(line.substr(0, blank));
     auto name = LockName::parse(line.substr(blank + 1));
-    if (owner && name) held.locks_.emplace_back(*std::move(owner), *std::move(name));
+    if (owner && owner->begins_like_uuid() && name) held.locks_.emplace_back(*std::move(owner), *std::move(name));
   }
   return held;
 }

@@ -115,7 +115,8 @@ class OwnerId {
 // The locks that this process's ancestors hold, from the variable RLOCK_HELD: a line "owner name" for each.
 class AncestorLocks {
  public:
-  // Ignores other lines, because programs other than rlock can set the variable.
+  // Ignores other lines and ids, because programs other than rlock can set the variable, and an application's hash may
+  // have any field.
   static AncestorLocks parse(std::string_view text);
 
   // The innermost ancestor that holds `name`.

@@ -188,8 +188,8 @@ Call raise_call(redis::Client& client, const Hold& hold, const Until& until) {
   return call;
 }
 
-Call inspect_call(redis::Client& client, const Lock& lock, const Until& until) {
-  return Call(client, "rlock inspect", lock, "", until);
+Call inspect_call(redis::Client& client, const Lock& lock, const Until& until, const OwnerId* owner) {
+  return Call(client, "rlock inspect", lock, owner ? owner->text() : "", until);
 }
 
 Result<redis::Reply> send(redis::Client& client, const Call& call, Attempts attempts, const Until& until) {

@@ -59,7 +59,7 @@ Call release_call(redis::Client& client, const ReleaseRequest& request, const st
 Call force_unlock_call(redis::Client& client, const Lock& lock, const HolderView& shown, const std::string& by,
                        const HistoryNote* note, bool votes, const Until& until);
 Call raise_call(redis::Client& client, const Hold& hold, const Until& until);
-Call inspect_call(redis::Client& client, const Lock& lock, const Until& until);
+Call inspect_call(redis::Client& client, const Lock& lock, const Until& until, const OwnerId* owner = nullptr);
 
 // One reply. Errors: those of redis::Client::call and insist, with maybe_executed also if only a sending before the
 // last one may have been executed.

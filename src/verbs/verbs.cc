@@ -51,16 +51,16 @@ void go_on(redis::Client& client, const Lock& lock, const Until& until) {
   }
 }
 
-Result<Status> look_at(redis::Client& client, const Lock& lock, const Until& until) {
-  const Call call = inspect_call(client, lock, until);
+Result<Status> look_at(redis::Client& client, const Lock& lock, const Until& until, const OwnerId* owner = nullptr) {
+  const Call call = inspect_call(client, lock, until, owner);
   return checked(client, read_inspection(RLOCK_TRY(send(client, call, Attempts::until_deadline, until)), lock));
 }
 
-Result<Status> look_at_any(redis::Client& client, const LockName& name, const Until& until) {
+Result<Status> look_at_any(redis::Client& client, const LockName& name, const Until& until, const OwnerId* owner) {
   // Most are plain locks; for others, the script says what they are.
   Status status = RLOCK_TRY(look_at(client, {name}, until));
   if (const auto layout = status.other_kind.layout(); layout && *layout != Layout::plain) {
-    status = RLOCK_TRY(look_at(client, {name, *layout}, until));
+    status = RLOCK_TRY(look_at(client, {name, *layout}, until, owner));
   } else if (status.other_kind.may_be_string_lock()) {
     // A string without a TTL is a lock only if the caller knows it: Look::as_string.
     const OtherKind instead = status.other_kind;
@@ -255,9 +255,10 @@ Result<void> ByScripts::give_back(std::span<const AcquireRequest> requests, cons
 }
 
 Result<Status> ByScripts::inspect(const LockName& name, const Until& until, Look look) {
-  auto status = look.as_string ? look_at(client_, {name, Layout::string}, until) : look_at_any(client_, name, until);
+  const auto any = [&] { return look_at_any(client_, name, until, look.owner); };
+  auto status = look.as_string ? look_at(client_, {name, Layout::string}, until) : any();
   if (look.as_string && status && status->state == Status::State::other_kind)
-    status = look_at_any(client_, name, until);
+    status = any();
   if (status) status->asked = client_.address().display();
   return status;
 }

@@ -32,8 +32,9 @@ struct AllRenewed : Renewed {
 
 // How to look at a lock.
 struct Look {
-  bool as_string = false;  // the caller knows that a string at this key is a lock, even if it has no TTL
-  bool majority = false;   // of a quorum, wait for a majority only, not for all servers
+  bool as_string = false;          // the caller knows that a string at this key is a lock, even if it has no TTL
+  bool majority = false;           // of a quorum, wait for a majority only, not for all servers
+  const OwnerId* owner = nullptr;  // a holder that is to be shown, even if it is not one of the first hundred
 };
 
 class Verbs {

@@ -33,7 +33,7 @@ used() { tells 76 "$1" rlock run --owner "$owner" "${@:2}" -- touch ran && [[ ! 
   (($(left apply) > 100000))
   run -7 rlock run --owner "$owner" --release apply -- bash -c 'exit 7'
   [[ $(redis srv exists apply) == 0 ]]
-  used "apply: not held by owner $owner: its lease has ended, or it was released" apply
+  used "apply: not held by owner $owner: its lease has ended, it was released, or rlock did not grant it" apply
 }
 
 @test "status shows no process while the command runs, because that of the acquire has ended" {

@@ -15,7 +15,7 @@
 A request is a verb with OWNER [LEASE [HOLD]], of which a release has [HOLD [KEEP]]; then NAME=VALUE as in the request, mode=
 and layout= if they are not those of `use`, and host:h for what the owner says about itself. An owner a is a:0, and its
 hold ha; =a is only a. Owners 1, 2 ... have ids of a semaphore's owner, and 1x3 one for three slots. enqueue is acquire by a
-waiter. Otherwise a command is one of Redis, or one of these:
+waiter, and `inspect a` shows this holder, too. Otherwise a command is one of Redis, or one of these:
 
   use LAYOUT [MODE [NAME]]            the lock. Sets $lock $token_key $holder $queue $waiters $channel $holds $pool $permits
   listen OWNER...                     waiters listen; `hear NAME`: another program does, for releases, `turns ID`: for its turn
@@ -360,8 +360,8 @@ class Section:
     def do_raise(self, *words):
         return self.script("raise", self.named(words, "owner", "token")[0])
 
-    def do_inspect(self):
-        return self.script("inspect", {})
+    def do_inspect(self, owner=""):
+        return self.script("inspect", {"owner": id_of(owner)} if owner else {})
 
     # How they are made.
 
