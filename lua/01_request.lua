@@ -24,7 +24,7 @@
 -- because passing a number costs as much as half a command. Of all requests:
 --
 --   layout      text   plain, read_write, semaphore or string: how the lock is stored
---   owner       text   who acquires, renews …; an inspect has none
+--   owner       text   who acquires, renews …; an inspect need not have one
 --   sharded     true   messages go to the channels of a slot, on which the waiters then listen: in a cluster, PUBLISH tells all
 --                      servers, and cannot count listeners on other servers; SPUBLISH, since Redis 7, stays on this one
 --   guard       map    what the client asks of the epoch guard (02_epoch.lua): data, lag, age, life
