@@ -257,8 +257,7 @@ Result<void> ByScripts::give_back(std::span<const AcquireRequest> requests, cons
 Result<Status> ByScripts::inspect(const LockName& name, const Until& until, Look look) {
   const auto any = [&] { return look_at_any(client_, name, until, look.owner); };
   auto status = look.as_string ? look_at(client_, {name, Layout::string}, until) : any();
-  if (look.as_string && status && status->state == Status::State::other_kind)
-    status = any();
+  if (look.as_string && status && status->state == Status::State::other_kind) status = any();
   if (status) status->asked = client_.address().display();
   return status;
 }
