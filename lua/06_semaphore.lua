@@ -188,9 +188,8 @@ if request.layout == 'semaphore' then
     local slots = not resize and disagrees(want, false)
     if slots then return {outcome = 'other-slots', slots = slots} end
     if taken_in(want) > #permits_of(id) then return {outcome = 'no-upgrade'} end
-    local names = other_names(want.names, true)
-    if names then return {outcome = 'other-names', names = names} end
-    names = want.names
+    local instead, names = other_names(want.names, true), want.names
+    if instead then return {outcome = 'other-names', names = instead} end
     if names and not peek('hget', own.key_of(id), 'slots') then number_slots(id, names) end  -- or fails, before it counts
     if names and peek('hget', pool, 'names') ~= names then
       redis.call('hset', pool, 'names', names)
@@ -238,17 +237,18 @@ if request.layout == 'semaphore' then
   end
 
   function own.left_of(id) return math.floor(end_of(id) - now) end  -- others may write a fraction
-  local function holds_of(id) return number_in(peek('hget', own.key_of(id), 'holds'), 1) or 1 end
 
-  -- Whether it is all of an owner's id. Its permit has only the first part, which is enough for an operator.
-  local function is_whole(id)
-    local said = permit_of(id) and peek('hget', own.key_of(id), 'owner')
-    return said == id or said == false or said and verb == 'force-unlock'
+  -- An owner's holds, and whether that is its whole id: a permit has only the first part, which is enough for an operator.
+  local function holds_of(id)
+    local holds, said = unpack(peek('hmget', own.key_of(id), 'holds', 'owner') or {})
+    return number_in(holds, 1) or 1, not said or said == id or verb == 'force-unlock'
   end
 
   function own.count_of(id)
-    local ends = is_whole(id) and string_kind() == 'semaphore' and end_of(id)  -- those of a deleted one do not count
-    return ends and ends > now and holds_of(id) or nil
+    local ends = permit_of(id) and string_kind() == 'semaphore' and end_of(id)  -- those of a deleted one do not count
+    if not ends or ends <= now then return end
+    local holds, whole = holds_of(id)
+    return whole and holds or nil
   end
 
   -- The first permits of living owners, with their ends, and how many owners there are. How many have those permits that
@@ -349,7 +349,7 @@ if request.layout == 'semaphore' then
   -- Whether an owner that has lost some of its permits has others, which it no longer needs. Without the number, they are left
   -- over, and drop() would make a number without a time, which nobody would take for a semaphore.
   function own.has_rest(id)
-    local all = redis.call('exists', lock) == 1 and is_whole(id) and permits_of(id) or {}
+    local all = redis.call('exists', lock) == 1 and permit_of(id) and select(2, holds_of(id)) and permits_of(id) or {}
     for i = 1, #all > 1 and #all or 0 do
       if redis.call('zscore', permits, all[i]) then return true end
     end

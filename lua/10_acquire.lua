@@ -114,9 +114,9 @@ if verb == 'acquire' then
     if each(asked, heir) or want.mode == 'write' and held_in == 'read' then return reply({outcome = 'no-upgrade'}) end
     local refusal = layout.refuses_more and layout.refuses_more(heir, want, request.resize)
     if refusal then return reply(refusal) end
-    local description, _, before, mark = layout.description_of(heir, 'lease', kMark)
-    before = number_in(before, 1, kLongestLease) or layout.left_of(heir)
-    local until_ms = math.max(tonumber(lease), math.min(layout.left_of(heir), before))
+    local left, description, _, before, mark = layout.left_of(heir), layout.description_of(heir, 'lease', kMark)
+    before = number_in(before, 1, kLongestLease) or left
+    local until_ms = math.max(tonumber(lease), math.min(left, before))
     redis.call('pexpire', description, until_ms)
     layout.expire(heir, until_ms)
     each(extended, until_ms, description)

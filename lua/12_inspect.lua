@@ -5,7 +5,7 @@
 --       owner       text   a holder to be shown, even if it is not one of the first hundred; absent: there is none
 -- Reply lock           ttl: milliseconds until it may be available; -1: unknown, -2: it is
 --                      now: the server's clock, milliseconds since 1970; token: the last one granted, absent if unknown
---                      number: of holders; holders: the first hundred and `owner`, as in describe(): owner, mode, holds, left, said
+--                      number: of holders; holders: `owner`, the first hundred, as in describe(): owner, mode, holds, left, said
 --                      waiting: the length of the queue; waiters: the first hundred in order: since (ms), want,
 --                      about; an empty map for an unknown waiter
 --                      strangers: the first hundred in the queue of another program, RFairLock
