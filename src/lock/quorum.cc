@@ -305,8 +305,7 @@ void Quorum::note_votes(const AcquireRequest& request, const Answers<Vote>& vote
 void Quorum::say_what_is_missing(const AcquireRequest& request, const Answers<Vote>& votes) {
   for (std::size_t i = 0; i < votes.size(); ++i) {
     Member& member = *members_[i];
-    const bool votes_now = votes[i] && votes[i]->counts();
-    if (std::exchange(member.said_missing, !votes_now) || votes_now) continue;
+    if ((votes[i] && votes[i]->counts()) || std::exchange(member.said_missing, true)) continue;
     const auto say = !votes[i] && votes[i].error().code != Error::Code::unavailable ? log::warning : log::notice;
     say(request.name.display() + ": a majority of the servers grants the lock, without " +
         why_missing(member, votes[i]));
@@ -315,10 +314,14 @@ void Quorum::say_what_is_missing(const AcquireRequest& request, const Answers<Vo
 
 Result<void> Quorum::raise_tokens(std::span<const Hold> holds, const Until& until) {
   const auto raise = [&](Member& member, const Until& end) { return member.verbs.raise(holds, end); };
-  const auto answers =
-      ask_each<bool>(raise, limit_of(holds.front().lease, until), until, until_settled<bool>(std::identity()));
+  using Raised = std::vector<bool>;
+  const auto answers = ask_each<Raised>(raise, limit_of(holds.front().lease, until), until,
+                                        until_each_settled<Raised>(holds.size(), std::identity()));
   if (interrupted_) return interrupted();
-  if (most(answers, std::identity())) return {};
+  // Each name may have another majority.
+  std::size_t done = 0;
+  while (done < holds.size() && most(answers, [&](const Raised& all) { return all[done]; })) ++done;
+  if (done == holds.size()) return {};
   std::string why;
   for (const Error* error : errors_in(answers)) why += "; " + error->message;
   return fail(Error::Code::unavailable, "the fencing token could not be raised on a majority of the servers" + why);

@@ -19,19 +19,8 @@ bool is_missing(const AcquireRequest& request, RenewOutcome found) {
   return found == RenewOutcome::free || beside_others;
 }
 
-// No further answer can change what is known of any of so many holds.
-auto until_known(std::size_t holds) {
-  return [holds](const auto& answers, const std::vector<std::size_t>& answered) {
-    return std::ranges::all_of(std::views::iota(std::size_t{0}, holds), [&](std::size_t hold) {
-      const auto renewed = [hold](const Renewals& all) { return all[hold].outcome == RenewOutcome::renewed; };
-      return until_settled<Renewals>(renewed)(answers, answered);
-    });
-  };
-}
-
-bool all_renewed(const Renewals& replies) {
-  return std::ranges::all_of(replies, [](const Renewed& one) { return one.outcome == RenewOutcome::renewed; });
-}
+bool was_renewed(const Renewed& one) { return one.outcome == RenewOutcome::renewed; }
+bool all_renewed(const Renewals& replies) { return std::ranges::all_of(replies, was_renewed); }
 
 Mode mode_of(const Lock& lock, const HolderView& holder) {
   if (lock.layout == Layout::string) return {.kind = Mode::Kind::set};
@@ -67,8 +56,8 @@ bool Quorum::restore(Member& member, const AcquireRequest& request, const Hold& 
   // Without the guard: as long as a majority keeps the hold, no grant that this server may have forgotten has one.
   const auto granted = member.verbs.vote(again, sent, Guard::off, until);
   const bool held = granted && *granted && std::holds_alternative<Hold>(**granted);
-  const auto raised = held ? member.verbs.raise({&hold, 1}, until) : Result<bool>(false);
-  const bool done = raised.value_or(false);
+  const auto raised = held ? member.verbs.raise({&hold, 1}, until) : Result<std::vector<bool>>();
+  const bool done = held && raised && raised->front();
   if (done) member.renewed_at = sent;
   if (!done && (held || (!granted && granted.error().maybe_executed))) member.add_stray(request);
   log::debug(request.name.display() + ": " + member.address + (done ? ": has the hold" : ": lacks the hold"));
@@ -98,7 +87,7 @@ Result<Renewed> Quorum::renew(const Lock& lock, const OwnerId& owner, millisecon
   const auto ask = [&](Member& member, const Until& end) -> Result<Renewals> {
     return Renewals{RLOCK_TRY(member.verbs.renew(lock, owner, lease, end))};
   };
-  const auto answers = ask_each<Renewals>(ask, kLookLimit, until, until_known(1));
+  const auto answers = ask_each<Renewals>(ask, kLookLimit, until, until_each_settled<Renewals>(1, was_renewed));
   const auto merged = merge_renewals(answers, 0);
   const auto has_it = [](const Renewals* one) { return all_renewed(*one); };
   if (!merged || merged->outcome != RenewOutcome::renewed || std::ranges::all_of(given(answers), has_it)) return merged;
@@ -132,8 +121,8 @@ class Quorum::RenewalRound {
       RLOCK_TRY(member.give_back_strays(end));
       return member.verbs.renew_once(holds_, lease_, end);
     };
-    answers_ =
-        quorum_.ask_each<Renewals>(question, quorum_.limit_of(lease_, until_), until_, until_known(holds_.size()));
+    answers_ = quorum_.ask_each<Renewals>(question, quorum_.limit_of(lease_, until_), until_,
+                                          until_each_settled<Renewals>(holds_.size(), was_renewed));
     answered_at_ = BootClock::now();
   }
 

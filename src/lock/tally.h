@@ -64,6 +64,18 @@ auto until_settled(Yes yes) {
   };
 }
 
+// The same for `count` holds, about each of which an answer says something.
+template <class Answer, class Yes>
+auto until_each_settled(std::size_t count, Yes yes) {
+  return [=](const auto& answers, const std::vector<std::size_t>& answered) {
+    for (std::size_t hold = 0; hold < count; ++hold) {
+      const auto says_yes = [&](const Answer& all) { return yes(all[hold]); };
+      if (!until_settled<Answer>(says_yes)(answers, answered)) return false;
+    }
+    return true;
+  };
+}
+
 // One error for too many: that of a majority of `voters` if it agrees on the kind, otherwise unavailable.
 Error too_few(std::size_t voters, const std::vector<const Error*>& errors);
 template <class Answer>

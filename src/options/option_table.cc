@@ -84,7 +84,7 @@ constexpr auto kFirst = part<LockingOptions, Group::general>({
      "wait no longer than DUR, then exit with 75; 0 is -n", kSetting | kOften, "without limit"},
     {"-E,--conflict-exit-code", "N",
      into<number<0, 255, "an exit status from 0 to 255">, &LockingOptions::conflict_status>,
-     "exit with N if no lock is acquired", kSetting | kOften, int{kNotAcquired}},
+     "exit with N if others hold the lock", kSetting | kOften, int{kNotAcquired}},
     {"-s,--shared", "", into<flag, &LockingOptions::shared>, "hold a read-write lock for reading, with others", kOften},
     {"-x,--exclusive", "", into<flag, &LockingOptions::exclusive>, "hold a read-write lock for writing, alone"},
     {"--slots", "N",

@@ -231,14 +231,14 @@ Result<long long> ByScripts::ask_to_stop(const LockName& name, const OwnerId& ow
   return *heard;
 }
 
-Result<bool> ByScripts::raise(std::span<const Hold> holds, const Until& until) {
+Result<std::vector<bool>> ByScripts::raise(std::span<const Hold> holds, const Until& until) {
   std::vector<Call> calls;
   for (const Hold& hold : holds) calls.push_back(raise_call(client_, hold, until));
-  bool raised = true;
+  std::vector<bool> raised;
   const auto replies = send_all(client_, calls, until);
   for (std::size_t i = 0; i < holds.size(); ++i) {
     const Reply reply = RLOCK_TRY(replies[i]);
-    raised = RLOCK_TRY(checked(client_, read_raise(reply, holds[i].lock))) && raised;
+    raised.push_back(RLOCK_TRY(checked(client_, read_raise(reply, holds[i].lock))));
   }
   return raised;
 }

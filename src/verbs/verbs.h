@@ -108,9 +108,9 @@ class ByScripts final : public Verbs {
   }
   // Renews each hold, all in one exchange. Returns one result for each.
   Result<std::vector<Renewed>> renew_once(std::span<const Hold> holds, milliseconds lease, const Until& until);
-  // Raises the server's fencing tokens, in one exchange, where those of the holds are larger. False: the server lacks
-  // one of the holds. Errors: also wrong_kind if the key of a token contains something else.
-  Result<bool> raise(std::span<const Hold> holds, const Until& until);
+  // Raises the server's fencing tokens, in one exchange, where those of the holds are larger. One result for each;
+  // false: the server lacks that hold. Errors: also wrong_kind if the key of a token contains something else.
+  Result<std::vector<bool>> raise(std::span<const Hold> holds, const Until& until);
   // Gives back anything that was granted to these requests, in one exchange. Errors: that of the first that failed.
   Result<void> give_back(std::span<const AcquireRequest> requests, const Until& until);
 

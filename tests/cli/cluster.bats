@@ -89,7 +89,7 @@ over_tls() {
   name=$(cluster_name c3)
   export RLOCK_PASSWORD=secret REDISCLI_AUTH=secret
   for server in c1 c2 c3; do REDISCLI_AUTH='' redis $server config set requirepass secret; done
-  job_start --lease 10s "$name" "$(cluster_name c1)" -- bash -c 'until [[ -e go ]]; do sleep 0.02; done; echo first >>order'
+  job_start --lease 10s "$name" "$(cluster_name c1)" -- bash -c 'until [[ -e go ]]; do sleep 0.1; done; echo first >>order'
   wait_until held_on c3 "$name"
   "$RLOCK" run "$name" -- bash -c 'echo second >>order' 3>&- &
   second=$!
@@ -114,7 +114,7 @@ over_tls() {
     run -0 rlock run --password-command 'echo secret' "$name" -- echo mine
   done
   export RLOCK_PASSWORD=secret
-  job_start --lease 10s "$name" -- bash -c 'until [[ -e go ]]; do sleep 0.02; done'
+  job_start --lease 10s "$name" -- bash -c 'until [[ -e go ]]; do sleep 0.1; done'
   wait_until held_on c3 "$name"
   cluster_node c4 --requirepass secret
   cluster_join c4
@@ -141,7 +141,7 @@ over_tls() {
   run -69 rlock run -n --wait-replicas 1 "$(cluster_name c1)" "$(cluster_name c3)" -- echo all
   redis_thaw c3r1
   name=$(cluster_name c2)
-  job_start --lease 20s "$name" -- bash -c 'until [[ -e go ]]; do sleep 0.02; done; echo first >>order'
+  job_start --lease 20s "$name" -- bash -c 'until [[ -e go ]]; do sleep 0.1; done; echo first >>order'
   wait_until held_on c2 "$name"
   "$RLOCK" run -w 2m "$name" -- bash -c 'echo second >>order' 2>/dev/null 3>&- &
   local second=$!

@@ -44,7 +44,7 @@ load ../lib/cluster_file
 @test "several locks on several servers are renewed together" {
   local names=() name
   for name in c1 c2 c3; do names+=("$(cluster_name $name 1)" "$(cluster_name $name 2)"); done
-  job_start --lease 5s "${names[@]}" -- bash -c 'until [[ -e go ]]; do sleep 0.02; done; exit 3'
+  job_start --lease 5s "${names[@]}" -- bash -c 'until [[ -e go ]]; do sleep 0.1; done; exit 3'
   wait_until held_on c3 "$(cluster_name c3)"
   renewed() { (($(redis c1 pttl "${names[0]}") > ${left:-0})) && (($(redis c3 pttl "${names[4]}") > 3400)); }
   sleep_until_low() { (($(redis c1 pttl "${names[0]}") < 3500)); }

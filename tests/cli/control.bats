@@ -104,7 +104,7 @@ print(next(one["owner"] for one in json.load(sys.stdin)[0]["holders"] if one["pi
   redis srv acl setuser weak resetchannels on '>pw' '~*' '&redisson_lock__channel:*' +@all
   export RLOCK_PASSWORD=pw
   RLOCK_URL=unix://weak@$srv_sock
-  job_start --lease 6s job -- bash -c "until [[ -e $PWD/go ]]; do sleep 0.02; done; exit 4"
+  job_start --lease 6s job -- bash -c "until [[ -e $PWD/go ]]; do sleep 0.1; done; exit 4"
   held() { [[ $(redis srv exists job) == 1 ]]; }
   wait_until held
   tells 77 channel rlock force-unlock --yes job

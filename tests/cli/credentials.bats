@@ -185,7 +185,7 @@ connected() { redis srv client list | grep -q 'cmd=evalsha user=worker'; }
   install -m 644 pass for-all
   (cd closed/in && exec env HOME=/nonexistent setpriv --reuid=65534 --regid=65534 --clear-groups "$RLOCK" run --lease 6s \
     --password-command "cat '$here/for-all'" --on-acquire 'pwd >&2' --on-release 'pwd >&2' job -- \
-    sh -c "until [ -e '$here/end' ]; do sleep 0.05; done; exit 5") 2>err 3>&- &
+    sh -c "until [ -e '$here/end' ]; do sleep 0.1; done; exit 5") 2>err 3>&- &
   local job=$! status=0
   wait_until held job
   cut_connections
@@ -244,7 +244,7 @@ VICTIMS
 
 @test "guards that were forked ahead of the lock have an agent, too; a keeper runs the command after its variables are gone" {
   owner=$(rlock --url "$ADMIN" acquire job --lease 10m)
-  job_start -l 5s --password-command "$COMMAND" job -- sh -c 'touch begun; until [ -e end ]; do sleep 0.02; done'
+  job_start -l 5s --password-command "$COMMAND" job -- sh -c 'touch begun; until [ -e end ]; do sleep 0.1; done'
   wait_until listening
   agent_parts
   rlock --url "$ADMIN" release job --owner "$owner"

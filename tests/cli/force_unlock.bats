@@ -8,7 +8,7 @@ on_terminal() { python3 "$TESTS_DIR/lib/terminal.py" '[y/N]' "$@"; }
 # job_under ID: a shell starts a job under $owner that runs until there is a file end-ID, and waits until it has begun.
 job_under() {
   echo "$RLOCK run --owner $owner a -- sh -c 'trap \"touch asked-$1\" TERM; touch begun-$1
-    until [ -e end-$1 ]; do sleep 0.02; done' 2>/dev/null 3>&- & until [ -e begun-$1 ]; do sleep 0.02; done;"
+    until [ -e end-$1 ]; do sleep 0.1; done' 2>/dev/null 3>&- & until [ -e begun-$1 ]; do sleep 0.1; done;"
 }
 unused() { [[ -z $(redis srv hget 'rlock:holder:{a}' control) ]]; }
 
@@ -30,12 +30,12 @@ unused() { [[ -z $(redis srv hget 'rlock:holder:{a}' control) ]]; }
 
 # nested ID: a command under the inherited hold of $owner; a shell does as in job_under.
 nested() {
-  echo "RLOCK_HELD='$owner a' $RLOCK run a -- sh -c 'touch begun-$1; until [ -e end-$1 ]; do sleep 0.02; done' 2>/dev/null 3>&- &
-    until [ -e begun-$1 ]; do sleep 0.02; done;"
+  echo "RLOCK_HELD='$owner a' $RLOCK run a -- sh -c 'touch begun-$1; until [ -e end-$1 ]; do sleep 0.1; done' 2>/dev/null 3>&- &
+    until [ -e begun-$1 ]; do sleep 0.1; done;"
 }
 held_once() { [[ $(redis srv hget a "$owner") == 1 ]]; }
 # ends ID: the shell ends that nested command, and waits for the release of its hold.
-ends() { echo "touch end-$1; until [ \"\$(redis-cli -s $srv_sock hget a $owner)\" = 1 ]; do sleep 0.02; done;"; }
+ends() { echo "touch end-$1; until [ \"\$(redis-cli -s $srv_sock hget a $owner)\" = 1 ]; do sleep 0.1; done;"; }
 
 @test "a nested command that takes the place of another keeps its lock, and the operator is asked again" {
   owner=$(take a)
@@ -47,7 +47,7 @@ ends() { echo "touch end-$1; until [ \"\$(redis-cli -s $srv_sock hget a $owner)\
   MEANWHILE=$(ends 2) run -0 on_terminal y "$RLOCK" force-unlock a
   free a
   # Under a job that could be asked to stop, and under one that is not asked (--now).
-  "$RLOCK" run a -- sh -c 'touch begun-job; until [ -e end-job ]; do sleep 0.02; done' 2>/dev/null 3>&- &
+  "$RLOCK" run a -- sh -c 'touch begun-job; until [ -e end-job ]; do sleep 0.1; done' 2>/dev/null 3>&- &
   wait_until test -e begun-job
   owner=$(redis srv hget 'rlock:holder:{a}' owner)
   eval "$(nested 3)"
@@ -94,7 +94,7 @@ ends() { echo "touch end-$1; until [ \"\$(redis-cli -s $srv_sock hget a $owner)\
 
 @test "-w 0 asks the holder once, and does not wait: 75, and the command ends" {
   # It ends slowly.
-  "$RLOCK" run --lease 3m -k 60s x -- sh -c 'trap "" TERM; until [ -e go ]; do sleep 0.05; done' >/dev/null 2>&1 3>&- &
+  "$RLOCK" run --lease 3m -k 60s x -- sh -c 'trap "" TERM; until [ -e go ]; do sleep 0.1; done' >/dev/null 2>&1 3>&- &
   local job=$! asked
   # It can be asked as soon as it listens.
   listens() { [[ $(listeners_on srv 'rlock:control:{x}') == 1 ]]; }

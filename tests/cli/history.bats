@@ -11,7 +11,7 @@ teardown() { redis srv flushall >/dev/null; }
 
 @test "the entry names the processes that the command left behind and that were ended" {
   run -0 rlock run a -- bash -c 'setsid sleep 1000 </dev/null >/dev/null 2>&1 & echo $! >pid
-    until [[ $(readlink "/proc/$!/exe") == */sleep ]]; do sleep 0.02; done'
+    until [[ $(readlink "/proc/$!/exe") == */sleep ]]; do sleep 0.1; done'
   rlock run a -- true
   FIELDS='result status fine leftovers' run -0 holds
   [[ $output == $'exited 0 True -\nexited 0 True '"sleep (pid $(<pid))" ]]

@@ -29,13 +29,13 @@ held_until_gone() {
 # leave HOW TRAP: a command that leaves a process behind, which writes its pid to $pids; it runs for 0.6 s.
 leave() {
   echo "$1 bash -c '$2 echo \$\$ >>$pids; sleep 0.6; touch finished' </dev/null >/dev/null 2>&1 &
-    until [[ -s $pids ]]; do sleep 0.02; done"
+    until [[ -s $pids ]]; do sleep 0.1; done"
 }
 # leave_deaf: a command that leaves a daemon which ignores TERM, and writes its own pid to the file command.
 leave_deaf() {
   echo "echo \$\$ >command
     setsid bash -c \"trap '' TERM; echo \\\$\\\$ >>$pids; while :; do sleep 0.1; done\" </dev/null >/dev/null 2>&1 &
-    until [[ -s $pids ]]; do sleep 0.02; done"
+    until [[ -s $pids ]]; do sleep 0.1; done"
 }
 
 # --- --max-hold, --min-hold, --no-renew
@@ -117,7 +117,7 @@ leave_named() {
     how=setsid
   done
   # Waits until each has its name.
-  echo "while read -r pid; do until [[ \$(readlink /proc/\$pid/exe) == $PWD/* ]]; do sleep 0.02; done; done <$pids;"
+  echo "while read -r pid; do until [[ \$(readlink /proc/\$pid/exe) == $PWD/* ]]; do sleep 0.1; done; done <$pids;"
 }
 
 @test "--leftovers kill, and the default: a background process and a daemon are ended, and named in one line, regardless of the status" {
@@ -142,7 +142,7 @@ leave_named() {
   [[ $stderr == *'), one (pid '*'), two (pid '*') and 1 more; '* ]]
   run -0 --separate-stderr rlock run a -- bash -c "
     bash -c 'printf \"\\033[31mx\" >/proc/self/comm; echo \$\$ >>named; read -r _ <hold' &
-    until [[ -s named ]]; do sleep 0.02; done" < <(mkfifo hold)
+    until [[ -s named ]]; do sleep 0.1; done" < <(mkfifo hold)
   [[ $stderr == "rlock: warning: a: ended 1 process that the command left: \\x1b[31mx (pid $(<named)); --leftovers wait or ignore keeps it" ]]
 }
 
@@ -184,7 +184,7 @@ os.waitid(os.P_PID, pid, os.WEXITED | os.WNOWAIT)'
   : >"$pids"
   job_start --lease 5s --leftovers wait a -- bash -c "
     bash -c 'echo \$\$ >>$pids; exec sleep 7' </dev/null >/dev/null 2>&1 &
-    until [[ -s $pids ]]; do sleep 0.02; done"
+    until [[ -s $pids ]]; do sleep 0.1; done"
   wait_until lines_in "$pids" 1
   held_until_gone
   job_status 0
@@ -221,7 +221,7 @@ os.waitid(os.P_PID, pid, os.WEXITED | os.WNOWAIT)'
     : >"$pids"
     job_start --leftovers ignore a -- bash -c "
       $how bash -c 'trap \"touch got\" TERM; echo \$\$ >>$pids; while :; do sleep 0.1; done' </dev/null >/dev/null 2>&1 &
-      until [[ -s $pids ]]; do sleep 0.02; done; exit 3"
+      until [[ -s $pids ]]; do sleep 0.1; done; exit 3"
     job_status 3
     [[ ! -e got ]]
     free

@@ -22,7 +22,7 @@ wait_for_hook() {
 lose() { redis srv del a 'rlock:holder:{a}'; }
 
 @test "the lock is kept until a hook that hangs is dead, and what on-release has left in the background" {
-  for text in "$(hang pid "trap '' TERM;")" "setsid sh -c \"$(hang pid "trap '' TERM;")\" & until [ -s pid ]; do sleep 0.02; done"; do
+  for text in "$(hang pid "trap '' TERM;")" "setsid sh -c \"$(hang pid "trap '' TERM;")\" & until [ -s pid ]; do sleep 0.1; done"; do
     rm -f pid
     job_start -k 1s --hook-timeout 300ms --on-release "$text" a -- true
     wait_for_hook pid
@@ -146,7 +146,7 @@ lose() { redis srv del a 'rlock:holder:{a}'; }
 }
 
 @test "what on-lost leaves in the background has ended, too" {
-  job_start --lease 6s -k 300ms --on-lost "($(hang pid "trap '' TERM;")) & until [ -s pid ]; do sleep 0.02; done" a -- sleep 100
+  job_start --lease 6s -k 300ms --on-lost "($(hang pid "trap '' TERM;")) & until [ -s pid ]; do sleep 0.1; done" a -- sleep 100
   job_parts
   lose
   job_status 74

@@ -107,7 +107,7 @@ in_network_of_its_own() {
     mount --bind resolv.conf /etc/resolv.conf && ip link set lo up
     for one; do ip -6 address add "$one" dev lo nodad && ip -6 route replace default dev lo || exit 77; done
     rm up; python3 "$program" "$address" "$PWD" 3>&- & server=$!
-    until [ -e up ]; do sleep 0.02; done
+    until [ -e up ]; do sleep 0.1; done
     "$RLOCK" --url "redis://${NAME:-host}.rlock.test:1" --server-timeout "${TIMEOUT:-3s}" status x; status=$?
     kill "$server"; exit "$status"' sh "$TESTS_DIR/lib/dns_server.py" "$dns" "$@"
 }
@@ -156,7 +156,7 @@ in_network_of_its_own() {
 
 # job_at_silent_server LEASE: a job whose connection is cut while the name server is silent. Sets $pid.
 job_at_silent_server() {
-  at host.rlock.test run --lease "$1" x -- sh -c 'echo $$ >alive; until [ -e go ]; do sleep 0.02; done; exit 7' 2>said 3>&- &
+  at host.rlock.test run --lease "$1" x -- sh -c 'echo $$ >alive; until [ -e go ]; do sleep 0.1; done; exit 7' 2>said 3>&- &
   pid=$!
   wait_until test -s alive
   touch silent

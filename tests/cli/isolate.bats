@@ -110,7 +110,7 @@ PYTHON
   run -3 isolated -k 300ms a -- bash -c "
     bash -c '$(sleeper)' &
     $(stubborn)
-    until [[ \$(pgrep -fc '^sleep-mark') == 2 ]]; do sleep 0.02; done
+    until [[ \$(pgrep -fc '^sleep-mark') == 2 ]]; do sleep 0.1; done
     exit 3"
   sleepers 0
   free
@@ -119,7 +119,7 @@ PYTHON
   free
   # The first process of the namespace is not named.
   run -0 --separate-stderr isolated a -- bash -c 'setsid bash -c "touch ready; exec sleep 1000" </dev/null >/dev/null 2>&1 &
-    until [[ -e ready && $(readlink "/proc/$!/exe") == */sleep ]]; do sleep 0.02; done'
+    until [[ -e ready && $(readlink "/proc/$!/exe") == */sleep ]]; do sleep 0.1; done'
   assert_says 'ended 1 process that the command left: sleep (pid '
   # The end of an orphan does not end the job.
   run -4 --separate-stderr isolated a -- bash -c '
@@ -170,7 +170,7 @@ PYTHON
   cd open || return
   run -6 --separate-stderr as_nobody timeout 20 "$RLOCK" run --isolate -k 300ms a -- bash -c "
     $(stubborn)
-    touch file; id -u; echo \$\$; until [[ \$(pgrep -fc '^sleep-mark') == 1 ]]; do sleep 0.02; done; exit 6"
+    touch file; id -u; echo \$\$; until [[ \$(pgrep -fc '^sleep-mark') == 1 ]]; do sleep 0.1; done; exit 6"
   [[ ${lines[0]} == "$([[ $(id -u) == 0 ]] && echo 65534 || id -u)" && $(stat -c %u file) == "${lines[0]}" ]]
   ((lines[1] < 10))
   sleepers 0

@@ -35,7 +35,7 @@ another() { one_server && [[ $(servers) != "$before" ]]; }
 
 # held: a job holds the lock until the file go exists; $job is its pid.
 held() {
-  "$RLOCK" run "$@" job -- sh -c "touch started; until [ -e go ]; do sleep 0.05; done" 2>err 3>&- &
+  "$RLOCK" run "$@" job -- sh -c "touch started; until [ -e go ]; do sleep 0.1; done" 2>err 3>&- &
   job=$!
   wait_until test -e started
   wait_until test -S "$dir/redis.sock"
@@ -511,7 +511,7 @@ own_host() {
 @test "own folder: jobs with a private /tmp look in the same place, and it does not matter who was first there" {
   own_host
   in_own_host 'mkdir -m 777 /tmp/rlock-0; touch /tmp/rlock-0/x; ln -s nowhere /tmp/rlock
-    ./rlock run job -- sh -c "touch started; until [ -e go ]; do sleep 0.05; done"; e=$?; ./rlock local stop --yes; exit $e' \
+    ./rlock run job -- sh -c "touch started; until [ -e go ]; do sleep 0.1; done"; e=$?; ./rlock local stop --yes; exit $e' \
     >first.out 2>&1 3>&- &
   local first=$!
   wait_until test -e home/started

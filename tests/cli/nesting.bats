@@ -35,8 +35,8 @@ held_by_another() {
 
 @test "simultaneous inner jobs share the lock, and the last one leaves the outer hold" {
   run -0 --separate-stderr rlock run x -- bash -c '
-    for i in 1 2 3 4 5; do "$RLOCK" run -n x -- sh -c "touch in.$i; until [ -e go ]; do sleep 0.02; done" & pids+=($!); done
-    until [ "$(ls in.* 2>/dev/null | wc -l)" = 5 ]; do sleep 0.02; done
+    for i in 1 2 3 4 5; do "$RLOCK" run -n x -- sh -c "touch in.$i; until [ -e go ]; do sleep 0.1; done" & pids+=($!); done
+    until [ "$(ls in.* 2>/dev/null | wc -l)" = 5 ]; do sleep 0.1; done
     redis-cli -s "$srv_sock" hvals x
     touch go
     for pid in "${pids[@]}"; do wait "$pid" || exit; done

@@ -24,7 +24,7 @@ few_rights() {
 }
 # in_background STATUS [OPTION ...]: a job for the key 1.4 that ends with the status once the file go exists.
 in_background() {
-  job_start --once 1.4 "${@:2}" job -- bash -c 'echo ran >>ran; until [[ -e go ]]; do sleep 0.02; done; exit $0' "$1"
+  job_start --once 1.4 "${@:2}" job -- bash -c 'echo ran >>ran; until [[ -e go ]]; do sleep 0.1; done; exit $0' "$1"
   wait_until test -e ran
 }
 # waiter OPTION ...: a job that waits, and writes its number to the file ran.
@@ -299,7 +299,7 @@ waiter() {
   # Three seconds before a full hour, and soon after it.
   local before=$(((3600 - 3 - $(date +%s) % 3600) * 1000))
   clock_step $before
-  job_start --once-per hour job -- bash -c 'echo ran >>ran; until [[ -e go ]]; do sleep 0.02; done'
+  job_start --once-per hour job -- bash -c 'echo ran >>ran; until [[ -e go ]]; do sleep 0.1; done'
   wait_until test -e ran
   clock_step $((before + 8000))
   job_finish go 0

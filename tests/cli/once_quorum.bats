@@ -15,7 +15,7 @@ recorded() {
 }
 # in_background: a job that succeeds once the file go exists.
 in_background() {
-  job_start --once 1.4 job -- bash -c 'echo ran >>ran; until [[ -e go ]]; do sleep 0.02; done'
+  job_start --once 1.4 job -- bash -c 'echo ran >>ran; until [[ -e go ]]; do sleep 0.1; done'
   jobs+=("$frontend")
   wait_until test -e ran
 }

@@ -99,7 +99,7 @@ used() { tells 76 "$1" rlock run --owner "$owner" "${@:2}" -- touch ran && [[ ! 
 @test "force-unlock asks the command to stop, and waits until it has; without a command it frees the lock at once" {
   owner=$(rlock acquire --lease 60s job)
   run -0 rlock run --owner "$owner" job -- true
-  job_start --owner "$owner" job -- bash -c 'trap "touch asked; until [[ -e end ]]; do sleep 0.02; done; touch over; exit 0" TERM
+  job_start --owner "$owner" job -- bash -c 'trap "touch asked; until [[ -e end ]]; do sleep 0.1; done; touch over; exit 0" TERM
     touch begun; while :; do sleep 0.02; done'
   wait_until test -e begun
   "$RLOCK" force-unlock -y job >told 3>&- &

@@ -149,7 +149,7 @@ heard_again() {
 }
 
 @test "--min-hold: the first waiter gets the lock afterwards" {
-  "$RLOCK" run --lease 10m --min-hold 700ms x -- sh -c 'echo up >>log; while [ ! -e go ]; do sleep 0.02; done' 3>&- &
+  "$RLOCK" run --lease 10m --min-hold 700ms x -- sh -c 'echo up >>log; while [ ! -e go ]; do sleep 0.1; done' 3>&- &
   waiters=($!)
   wait_until test -s log
   wait_in_line a

@@ -11,7 +11,7 @@ give_back() { RLOCK_URL=$(redis_url s3) rlock release job --owner "$(cat loser)"
 
 # owner_holds: a job that holds `job` until the file end exists; the file begun has its owner.
 owner_holds() {
-  job_start --lease 10m job -- bash -c 'echo "$RLOCK_OWNER" >begun; until [[ -e end ]]; do sleep 0.05; done; exit 9'
+  job_start --lease 10m job -- bash -c 'echo "$RLOCK_OWNER" >begun; until [[ -e end ]]; do sleep 0.1; done; exit 9'
   jobs+=("$frontend")
   wait_until test -s begun
 }
@@ -101,7 +101,7 @@ briefly_taken() {
 
 @test "several names: each is put back" {
   take_vote
-  rlock run --lease 10m other job -- bash -c 'until [[ -e end ]]; do sleep 0.05; done' 3>&- &
+  rlock run --lease 10m other job -- bash -c 'until [[ -e end ]]; do sleep 0.1; done' 3>&- &
   jobs+=($!)
   wait_until eval '[[ $(held_on other) == 3 ]]'
   give_back

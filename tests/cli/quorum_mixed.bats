@@ -46,7 +46,7 @@ on_each() { redis_1 "$@" && redis s2 "$@" && redis_3 "$@"; }
 held_on_all() { [[ $(on_each exists job | paste -sd' ') == '1 1 1' ]]; }
 
 @test "each server in its own way: taken, nested, shown, renewed, put back, released" {
-  job_start -v --lease 5s job -- bash -c '"$RLOCK" run -n job -- touch begun; env >seen; until [[ -e end ]]; do sleep 0.05; done'
+  job_start -v --lease 5s job -- bash -c '"$RLOCK" run -n job -- touch begun; env >seen; until [[ -e end ]]; do sleep 0.1; done'
   wait_until test -e seen
   [[ -e begun ]]
   held_on_all
@@ -103,7 +103,7 @@ held_on_all() { [[ $(on_each exists job | paste -sd' ') == '1 1 1' ]]; }
   redis s2 config set requirepass common >/dev/null
   (umask 077 && echo common >pass)
   printf 'url = ["%s", "%s", "%s"]\npassword-file = "%s/pass"\n' "$S1" "$S2" "$S3" "$PWD" >rlock.toml
-  job_start -v --lease 5s job -- bash -c 'touch begun; until [[ -e end ]]; do sleep 0.05; done'
+  job_start -v --lease 5s job -- bash -c 'touch begun; until [[ -e end ]]; do sleep 0.1; done'
   wait_until test -e begun
   for i in 1 2 3; do
     redis-cli -s "$(eval echo "\$s${i}_sock")" -a common --no-auth-warning config set requirepass later >/dev/null

@@ -49,7 +49,7 @@ refused() {
 
 tree_of() {
   local pid
-  for pid in $(pgrep -P "$1"); do
+  for pid in $(children_of "$1"); do
     echo "$pid"
     tree_of "$pid"
   done
@@ -65,7 +65,7 @@ with_job() {
     shift
   done
   rm -f held child hook go*
-  env "${variables[@]}" "$RLOCK" run "${@:2}" x -- bash -c "$text; until [[ -e go ]]; do sleep 0.02; done" >job.out 2>job.err 3>&- &
+  env "${variables[@]}" "$RLOCK" run "${@:2}" x -- bash -c "$text; until [[ -e go ]]; do sleep 0.1; done" >job.out 2>job.err 3>&- &
   frontend=$!
 }
 
@@ -334,7 +334,7 @@ readable_memory() {
 # and all of its other processes have one at most. The same while a hook runs and the command waits for its end.
 remembered() {
   local state
-  with_job 'touch child' "$@" --on-acquire 'touch hook; until [ -e go.hook ]; do sleep 0.02; done'
+  with_job 'touch child' "$@" --on-acquire 'touch hook; until [ -e go.hook ]; do sleep 0.1; done'
   for state in hook child; do
     wait_until test -e $state
     [[ $(in_memory "$frontend") == 0 ]] && (($(in_memory $(tree_of "$frontend")) <= 1)) || {

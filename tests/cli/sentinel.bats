@@ -168,7 +168,7 @@ doctor_says() {
 
 @test "the master is killed while a job holds and another waits: both run, one after the other" {
   begin 2 3
-  job_start --lease 30s job -- bash -c "until [[ -e go ]]; do sleep 0.02; done; echo first >>order"
+  job_start --lease 30s job -- bash -c "until [[ -e go ]]; do sleep 0.1; done; echo first >>order"
   wait_until held_on m
   "$RLOCK" run job -- bash -c "echo second >>order" 2>second.err 3>&- &
   local second=$!

@@ -6,7 +6,7 @@ held() { rlock status --is-held "$@"; }
 free() { [[ $(redis srv exists "$1") == 0 ]]; }
 # job OPTION...: a job in the background, until the file end exists. runs: it has its locks.
 job() {
-  "$RLOCK" run --status-fd 5 "$@" -- sh -c 'echo >started; until [ -e end ]; do sleep 0.02; done' 2>err 5>lines 3>&- &
+  "$RLOCK" run --status-fd 5 "$@" -- sh -c 'echo >started; until [ -e end ]; do sleep 0.1; done' 2>err 5>lines 3>&- &
   jobs+=($!)
   job=$!
 }

@@ -32,7 +32,7 @@ number_of_holders() { rlock status --json x | sed -n 's/.*"number_of_holders": \
   for option in -s -x '--slots 2' '--protocol set'; do
     name=$((name + 1))
     rlock acquire --lease 6s --for-pid "$process" $option "k$name"
-    "$RLOCK" run --lease 6s $option "x$name" -- sh -c 'until [ -e end ]; do sleep 0.05; done' 3>&- &
+    "$RLOCK" run --lease 6s $option "x$name" -- sh -c 'until [ -e end ]; do sleep 0.1; done' 3>&- &
     jobs+=($!)
     wait_until rlock status --is-held "x$name"
   done

@@ -249,7 +249,7 @@ alone() {
   tls_start srv
   export RLOCK_URL=rediss://localhost:$srv_tls
   cd "$TLS_DIR"
-  RLOCK_TLS_CA=ca.crt job_start --lease 3s job -- bash -c "until [[ -e $BATS_TEST_TMPDIR/go ]]; do sleep 0.02; done; exit 3"
+  RLOCK_TLS_CA=ca.crt job_start --lease 3s job -- bash -c "until [[ -e $BATS_TEST_TMPDIR/go ]]; do sleep 0.1; done; exit 3"
   held() { [[ $(redis srv exists job) == 1 ]]; }
   wait_until held
   for _ in 1 2; do

@@ -50,7 +50,7 @@ by_another() {
 }
 
 @test "a busy lock: the report says who has it, since when and why" {
-  rlock run --reason 'nightly tests' deploy:staging -- sh -c 'touch begun; until [ -e go ]; do sleep 0.02; done' 3>&- &
+  rlock run --reason 'nightly tests' deploy:staging -- sh -c 'touch begun; until [ -e go ]; do sleep 0.1; done' 3>&- &
   wait_until test -e begun
   run -75 --separate-stderr rlock run -n deploy:staging -- ./deploy.sh
   [[ ! -e calls && $stderr == *"reason 'nightly tests'" ]]

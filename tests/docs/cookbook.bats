@@ -146,7 +146,7 @@ rows() {
 }
 
 @test "migrate once for each release: the others wait, and go on when it has succeeded" {
-  printf '#!/bin/sh\necho ran >>calls; until [ -e go ]; do sleep 0.02; done\n' >migrate.sh
+  printf '#!/bin/sh\necho ran >>calls; until [ -e go ]; do sleep 0.1; done\n' >migrate.sh
   block '--once "$(cat commit)"'
   bash script 3>&- &
   first=$!

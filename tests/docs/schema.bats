@@ -86,7 +86,7 @@ fits() { python3 "$TESTS_DIR/lib/schema.py" "$ROOT/docs/schema/$1.json"; }
   rlock run --history a -- true
   run ! rlock run --history a -- false
   rlock run --history --slots 2 b -- true
-  "$RLOCK" run --history a -- sh -c 'touch begun; until [ -e go ]; do sleep 0.02; done' 3>&- &
+  "$RLOCK" run --history a -- sh -c 'touch begun; until [ -e go ]; do sleep 0.1; done' 3>&- &
   local holder=$! waiter
   wait_until test -e begun
   "$RLOCK" run -q --history a -- true 3>&- &

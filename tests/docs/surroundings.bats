@@ -199,7 +199,7 @@ END
 
 # job_before: another job has the lock `deploy`, until a file `free` exists; its pid is in $job_before.
 job_before() {
-  rlock run --reason 'release 1.4 ``` <b>' deploy -- sh -c 'touch begun; until [ -e free ]; do sleep 0.02; done' 3>&- &
+  rlock run --reason 'release 1.4 ``` <b>' deploy -- sh -c 'touch begun; until [ -e free ]; do sleep 0.1; done' 3>&- &
   job_before=$!
   wait_until test -e begun
 }

@@ -12,7 +12,7 @@ setup() {
 teardown() { redis_stop srv; }
 
 held_job() {
-  job_start --lease 6s job -- bash -c "until [[ -e $BATS_TEST_TMPDIR/go ]]; do sleep 0.05; done; exit 9"
+  job_start --lease 6s job -- bash -c "until [[ -e $BATS_TEST_TMPDIR/go ]]; do sleep 0.1; done; exit 9"
   held() { [[ $(redis srv exists job) == 1 ]]; }
   wait_until held
 }

@@ -17,7 +17,7 @@ teardown() {
   redis_thaw c2
 }
 
-until_told() { printf '%s' 'until [[ -e go ]]; do sleep 0.02; done'; }
+until_told() { printf '%s' 'until [[ -e go ]]; do sleep 0.1; done'; }
 # calls SERVER COMMAND ...: how often it has executed them.
 calls() {
   local IFS='|'

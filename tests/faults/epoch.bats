@@ -97,7 +97,7 @@ refused() {
   run -75 rlock run --epoch-guard -n -E 0 job -- touch ran
   [[ ! -e ran && $output == *'job: not acquired: '*'grants begin in'* ]]
   accept_epoch a
-  background job -- bash -c 'touch begun; until [[ -e end ]]; do sleep 0.05; done'
+  background job -- bash -c 'touch begun; until [[ -e end ]]; do sleep 0.1; done'
   wait_until test -e begun
   run -0 rlock run --epoch-guard -n -E 0 job -- touch ran
   [[ ! -e ran && -z $output ]]
@@ -160,7 +160,7 @@ accept_at_a_terminal() { python3 "$TESTS_DIR/lib/terminal.py" 'Grant locks at on
 
 # with_an_inner_job: a job that takes its lock again once the file go exists.
 with_an_inner_job() {
-  background --lease 3s job -- bash -c 'touch begun; until [[ -e go ]]; do sleep 0.05; done
+  background --lease 3s job -- bash -c 'touch begun; until [[ -e go ]]; do sleep 0.1; done
     "$RLOCK" run --epoch-guard -n job -- touch inner'
   wait_until test -e begun
 }
@@ -218,7 +218,7 @@ renewed_twice() {
 @test "a right to the record that is taken away ends no job" {
   accepted
   redis a acl setuser g on '>pw' '~*' '&*' +@all >/dev/null
-  RLOCK_URL=${RLOCK_URL/:\/\//://g:pw@} rlock run --epoch-guard --lease 3s job -- bash -c 'touch begun; until [[ -e go ]]; do sleep 0.05; done' 2>err 3>&- &
+  RLOCK_URL=${RLOCK_URL/:\/\//://g:pw@} rlock run --epoch-guard --lease 3s job -- bash -c 'touch begun; until [[ -e go ]]; do sleep 0.1; done' 2>err 3>&- &
   jobs+=($!)
   wait_until test -e begun
   redis a acl setuser g resetkeys '~*job*' >/dev/null

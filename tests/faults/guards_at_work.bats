@@ -47,7 +47,7 @@ PROGRAM
 }
 
 @test "standard error is not read: a short outage does no harm" {
-  stuck 2 "$RLOCK" run --lease 24s job -- sh -c 'while [ ! -e go ]; do sleep 0.05; done; exit 6' 3>&- &
+  stuck 2 "$RLOCK" run --lease 24s job -- sh -c 'while [ ! -e go ]; do sleep 0.1; done; exit 6' 3>&- &
   frontend=$!
   wait_until held
   began=$(now_ms)
@@ -108,7 +108,7 @@ PROGRAM
 }
 
 @test "the monitor is killed while it releases: the status is the command's, and nothing was lost" {
-  job_start --on-lost 'touch lost' job -- sh -c 'while [ ! -e go ]; do sleep 0.02; done; exit 6'
+  job_start --on-lost 'touch lost' job -- sh -c 'while [ ! -e go ]; do sleep 0.1; done; exit 6'
   job_parts
   redis_freeze srv
   touch go

@@ -24,7 +24,7 @@ teardown() {
   echo "# seed $seed" >&3
   RANDOM=$seed
   job_start --lease 15s job -- bash -c "trap 'echo TERM >>signals' TERM
-    until [[ -e go ]]; do sleep 0.02; done; exit 7"
+    until [[ -e go ]]; do sleep 0.1; done; exit 7"
   held() { [[ $(redis srv exists job) == 1 ]]; }
   wait_until held
   for ((i = 0; i < count; i++)); do

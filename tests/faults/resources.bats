@@ -146,7 +146,7 @@ hide_proc() { unshare -m sh -c 'mount -t tmpfs none /proc && exec "$@"' sh "$@";
   hide_proc true || skip 'mount(8) is not allowed here'
   run -5 --separate-stderr hide_proc timeout 30 "$RLOCK" run x -- sh -c 'exit 5'
   [[ -z $stderr ]]
-  hide_proc "$RLOCK" run -k 100ms x -- sh -c '(until [ -e go ]; do sleep 0.05; done) & exit 6' 2>err 3>&- &
+  hide_proc "$RLOCK" run -k 100ms x -- sh -c '(until [ -e go ]; do sleep 0.1; done) & exit 6' 2>err 3>&- &
   local job=$!
   wait_until grep -q 'that /proc does not show' err
   [[ $(redis srv exists x) == 1 ]]

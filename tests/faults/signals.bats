@@ -89,12 +89,12 @@ own_descriptors='for fd in /proc/self/fd/*; do n=${fd##*/}; [[ -e $fd ]] && echo
 
 @test "a pipe ends when the command closes it, while rlock still runs" {
   mkfifo pipe
-  "$RLOCK" run job -- bash -c "exec >&-; until [[ -e go ]]; do sleep 0.02; done" >pipe 3>&- &
+  "$RLOCK" run job -- bash -c "exec >&-; until [[ -e go ]]; do sleep 0.1; done" >pipe 3>&- &
   local job=$!
   timeout 10 cat pipe # ends: the guards have let go of it
   let_end go "$job"
   rm go
-  "$RLOCK" run job -- bash -c "exec 5>&-; until [[ -e go ]]; do sleep 0.02; done" 5>pipe 3>&- &
+  "$RLOCK" run job -- bash -c "exec 5>&-; until [[ -e go ]]; do sleep 0.1; done" 5>pipe 3>&- &
   job=$!
   timeout 10 cat pipe
   let_end go "$job"
@@ -110,7 +110,7 @@ own_descriptors='for fd in /proc/self/fd/*; do n=${fd##*/}; [[ -e $fd ]] && echo
 @test "guards keep no folder busy" {
   mkdir folder
   cd folder
-  "$RLOCK" run job -- bash -c "cd ..; touch up; until [[ -e go ]]; do sleep 0.02; done" 3>&- &
+  "$RLOCK" run job -- bash -c "cd ..; touch up; until [[ -e go ]]; do sleep 0.1; done" 3>&- &
   frontend=$!
   cd ..
   wait_until test -e up

@@ -19,7 +19,7 @@ listened() { [[ $(listeners_on srv 'redisson_lock__channel:{job}') == 1 ]]; }
 free() { [[ $(redis srv exists job) == 0 ]]; }
 
 @test "a signal during an endless --on-acquire: the command gets it" {
-  env --default-signal "$RLOCK" run --on-acquire 'touch hook; while [ ! -e go ]; do sleep 0.02; done' job -- \
+  env --default-signal "$RLOCK" run --on-acquire 'touch hook; while [ ! -e go ]; do sleep 0.1; done' job -- \
     python3 -c 'import signal, sys
 signal.signal(signal.SIGUSR1, lambda *_: sys.exit(5))
 signal.pause()' 3>&- &
@@ -85,7 +85,7 @@ os.execv(sys.argv[1], sys.argv[1:])' "$RLOCK" run job -- touch ran
 }
 
 @test "TERM after the command has ended but left processes, or during --on-release, whose hook is stopped: rlock dies of it" {
-  job_start --leftovers wait job -- bash -c 'sleep 1000 & while [ ! -e go ]; do sleep 0.02; done; exit 3'
+  job_start --leftovers wait job -- bash -c 'sleep 1000 & while [ ! -e go ]; do sleep 0.1; done; exit 3'
   job_parts
   touch go
   wait_until gone "$command"

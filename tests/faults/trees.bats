@@ -59,7 +59,7 @@ daemons() {
   can_trace && lists_children
   for isolate in '' --isolate; do
     [[ -z $isolate ]] || pid_namespaces || continue
-    watched $isolate -k 200ms job -- bash -c '(trap "" TERM; touch ready; exec sleep 1000) & until [[ -e ready ]]; do sleep 0.02; done; exit 3'
+    watched $isolate -k 200ms job -- bash -c '(trap "" TERM; touch ready; exec sleep 1000) & until [[ -e ready ]]; do sleep 0.1; done; exit 3'
     job_status
     show
     [[ $status == 3 ]]
@@ -145,7 +145,7 @@ daemons() {
     done
     touch all
     until (($(pgrep -cx sleep) == 30)); do read -t 0.05 <>fifo; done
-    unshare -p -f --kill-child "$RLOCK" run -k 100ms job -- sh -c "until [ -e go ]; do sleep 0.05; done & exit 6"
+    unshare -p -f --kill-child "$RLOCK" run -k 100ms job -- sh -c "until [ -e go ]; do sleep 0.1; done & exit 6"
     ' >job.out 2>job.err 3>&- &
   frontend=$!
   wait_until said 'a process that /proc does not show'

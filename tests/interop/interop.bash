@@ -135,7 +135,7 @@ start_job() {
   shift
   rm -f "$BATS_TEST_TMPDIR/$id.started" "$BATS_TEST_TMPDIR/$id.end"
   # shellcheck disable=SC2016 # for the sh of the command
-  "$RLOCK" run "${options[@]}" "$@" "$name" -- sh -c 'echo "$RLOCK_TOKEN" >"$0"; until [ -e "$1" ]; do sleep 0.05; done' \
+  "$RLOCK" run "${options[@]}" "$@" "$name" -- sh -c 'echo "$RLOCK_TOKEN" >"$0"; until [ -e "$1" ]; do sleep 0.1; done' \
     "$BATS_TEST_TMPDIR/$id.started" "$BATS_TEST_TMPDIR/$id.end" </dev/null >"$BATS_TEST_TMPDIR/$id.log" 2>&1 3>&- &
   job_pids[$id]=$!
 }
@@ -176,7 +176,7 @@ end_job() {
 crash_job() {
   local frontend=${job_pids[$1]} monitor command
   monitor=$(monitor_of "$frontend")
-  command=$(pgrep -o -P "$monitor")
+  command=$(child_of "$monitor")
   kill -STOP "$frontend"
   wait_until in_state "$frontend" T
   kill -KILL "$monitor" "$command"
@@ -333,15 +333,19 @@ needs_redisson() {
 redisson_send() {
   local thread=$BATS_TEST_NUMBER.$1 driver_dir=$BATS_FILE_TMPDIR/jvm${JVM:-1}
   shift
-  replies_before[$thread]=$(wc -l <"$driver_dir/out")
+  mapfile -t <"$driver_dir/out"
+  replies_before[$thread]=${#MAPFILE[@]}
   # <> because a plain > would block forever if the driver has died.
   echo "$thread $*" 1<>"$driver_dir/in"
 }
 
 redisson_replies() {
   local thread=$BATS_TEST_NUMBER.$1 driver_dir=$BATS_FILE_TMPDIR/jvm${JVM:-1}
-  reply=$(tail -n "+$((replies_before[$thread] + 1))" "$driver_dir/out" |
-    grep -m 1 "^{\"thread\":\"$thread\",.*\"waited_ms\":[0-9]*}\$")
+  mapfile -ts "${replies_before[$thread]}" <"$driver_dir/out"
+  for reply in "${MAPFILE[@]}" ''; do
+    [[ $reply != "{\"thread\":\"$thread\","*'"waited_ms":'*'}' ]] || return 0
+  done
+  return 1
 }
 
 redisson() {

@@ -75,7 +75,7 @@ py_holds() {
 rlock_holds() {
   rm -f started end
   # shellcheck disable=SC2016 # for the sh of the command
-  "$RLOCK" run "$@" "$key" -- sh -c 'echo "$RLOCK_TOKEN" >started; until [ -e end ]; do sleep 0.02; done' 2>err 3>&- &
+  "$RLOCK" run "$@" "$key" -- sh -c 'echo "$RLOCK_TOKEN" >started; until [ -e end ]; do sleep 0.1; done' 2>err 3>&- &
   job=$!
   jobs+=($job)
 }

@@ -45,9 +45,7 @@ fi
 # Below what is no folder, because other programs, such as a browser, make what is missing.
 export XDG_CONFIG_HOME=/dev/null/none
 
-# rlock ARG...: the program, ended by force after two minutes so that a hang fails the test: with 143, because timeout's
-# own 124 is also one of rlock's.
-rlock() { timeout --preserve-status -k 1 120 "$RLOCK" "$@"; }
+rlock() { "$RLOCK" "$@"; }
 
 # page_data FILE EXPRESSION: of what a page of --html has to show; see lib/page.py.
 page_data() { python3 "$TESTS_DIR/lib/page.py" "$@"; }
@@ -104,12 +102,20 @@ in_state() {
   [[ $state == "$2" ]]
 }
 
+# children_of PID: prints its children, those of each thread from the oldest to the youngest.
+children_of() { cat "/proc/$1/task/"*/children 2>/dev/null || pgrep -P "$1"; }
+# child_of PID: its oldest child; fails while it has none.
+child_of() {
+  local child
+  for child in $(children_of "$1"); do echo "$child" && return; done
+  return 1
+}
 # monitor_of FRONTEND: the process that is the parent of a job's command; fails while there is none. Others of its
 # children write messages.
 monitor_of() {
   local child
-  for child in $(pgrep -P "$1" -x rlock); do
-    ! pgrep -P "$child" >/dev/null || { echo "$child" && return; }
+  for child in $(children_of "$1"); do
+    [[ $(cat "/proc/$child/comm" 2>/dev/null) != rlock || -z $(children_of "$child") ]] || { echo "$child" && return; }
   done
   return 1
 }

@@ -28,12 +28,9 @@ job_start() {
 }
 
 job_until() {
-  job_start "${@:2}" -- bash -c 'touch begun; until [[ -e $0 ]]; do sleep 0.05; done; exit 3' "$1"
+  job_start "${@:2}" -- bash -c 'touch begun; until [[ -e $0 ]]; do sleep 0.1; done; exit 3' "$1"
   wait_until test -e begun
 }
-
-# child_of PID: its oldest child; fails while it has none.
-child_of() { pgrep -o -P "$1"; }
 
 job_parts() {
   wait_until monitor_of "$frontend"
@@ -130,10 +127,10 @@ all_gone() {
   while read -r pid; do gone "$pid" || return 1; done <"$1"
 }
 
-lines_in() { [[ $(wc -l <"$1") -ge $2 ]]; }
+lines_in() { mapfile -t <"$1" && ((${#MAPFILE[@]} >= $2)); }
 
 # said TEXT: the job has written that to standard error.
-said() { grep -qF -- "$1" "$BATS_TEST_TMPDIR/job.err"; }
+said() { [[ $(<"$BATS_TEST_TMPDIR/job.err") == *"$1"* ]]; }
 
 # pending NUMBER PID: the process has not taken that signal yet.
 pending() { ((0x$(awk '/^ShdPnd/ { print $2 }' "/proc/$2/status") >> $1 - 1 & 1)); }

@@ -19,7 +19,7 @@ teardown() {
 
 job_on_x() {
   local id=$1
-  "$RLOCK" run "${@:3}" x -- sh -c "$2"'; until [ -e end ] || [ -e end-'"$id"' ]; do sleep 0.02; done' \
+  "$RLOCK" run "${@:3}" x -- sh -c "$2"'; until [ -e end ] || [ -e end-'"$id"' ]; do sleep 0.1; done' \
     2>"err-$id" 3>&- &
   jobs+=($!)
   declare -g "job_$id=$!"

@@ -1,5 +1,5 @@
 # What clang-format, shellcheck, luacheck and mandoc find, and whether the seeded faults fit the source. Missing tools are
-# skipped, except in CI. clang-tidy, which takes minutes, is tests/lint/tidy.
+# skipped, except in CI. What takes longer is in tests/lint/tidy.
 
 load ../lib/common
 
@@ -23,11 +23,10 @@ shells() { grep -rIlE --exclude-dir=.git --exclude-dir='build*' --exclude='*.bat
   find src tests bench completions -name '*.h' -o -name '*.cc' | xargs "$tool" --dry-run -Werror
 }
 
-@test "shellcheck: scripts and tests" {
+@test "shellcheck: scripts, and what tests share" {
   needs shellcheck
   # It cannot know variables that another file sets or uses.
   shellcheck -S warning -e SC2034,SC2154 $(shells) packaging/archives.sh packaging/install.sh packaging/roots.sh tests/lib/*.bash tests/interop/*.bash
-  shellcheck -S error tests/*/*.bats
 }
 
 @test "luacheck: the script as the server gets it" {
