@@ -127,10 +127,10 @@ all_gone() {
   while read -r pid; do gone "$pid" || return 1; done <"$1"
 }
 
-lines_in() { mapfile -t <"$1" && ((${#MAPFILE[@]} >= $2)); }
+lines_in() { [[ -e $1 ]] && mapfile -t <"$1" && ((${#MAPFILE[@]} >= $2)); }
 
 # said TEXT: the job has written that to standard error.
-said() { [[ $(<"$BATS_TEST_TMPDIR/job.err") == *"$1"* ]]; }
+said() { [[ -e $BATS_TEST_TMPDIR/job.err && $(<"$BATS_TEST_TMPDIR/job.err") == *"$1"* ]]; }
 
 # pending NUMBER PID: the process has not taken that signal yet.
 pending() { ((0x$(awk '/^ShdPnd/ { print $2 }' "/proc/$2/status") >> $1 - 1 & 1)); }
