@@ -21,7 +21,7 @@ BEGIN {
     assigned ")$"
   wrapper = "^([^ ]*/)?(" program("sudo|doas", "[ugpCDRTUh]|-user|-group|-chdir") "( " assigned ")*|" \
     program("env", "[uC]|-unset|-chdir") "( " assigned ")*|" program("xargs", "[IadLnPs]|-max-args|-max-procs|-delimiter") "|" \
-    program("strace|ltrace", "[oepsEu]") "|" program("timeout|chrt|taskset", "[ks]|-kill-after|-signal") " [^ ]+|" \
+    program("strace|ltrace", "[oepsEu]") "|" program("timeout|chrt|taskset|flock", "[kswE]|-kill-after|-signal|-wait") " [^ ]+|" \
     program("nice|ionice|nohup|setsid|stdbuf|time|watch|unbuffer|parallel", "[cnfoj]|-adjustment|-interval|-jobs") ") "
   shell = "^([^ ]*/)?([bdkz]?a?sh|source|[.])( [-+][A-Za-z]*o [^ ]+| [-+][^ ]*)*"
 }
@@ -119,7 +119,8 @@ function apart(words) { return words == "" || substr(words, length(words)) == " 
 # scan(TEXT, AT, DEPTH, END): reads commands from AT up to END, which is ")", "`" or "". Returns the place of END. The words of
 # a command, without their quotes and with one blank in between, are in `words`.
 function scan(text, at, depth, end,
-              c, two, words, start, blanks, quoted, deep, head, cases, patterns, body, n, word, tabs, literal, from, here, dollar) {
+              c, two, words, start, blanks, quoted, deep, head, cases, patterns, list, body, n, word, tabs, literal, from, here,
+              dollar) {
   if (++level > 15) exit
   for (; at <= length(text); at++) {
     c = substr(text, at, 1)
@@ -172,7 +173,13 @@ function scan(text, at, depth, end,
       here = substr(text, at, RLENGTH)
       words = apart(words) (here ~ /^<<</ ? "<<< " : here ~ /-/ ? "" : "> ")
       at += RLENGTH - 1
-    } else if (c !~ /[;&|()\n]/) words = words c
+    } else if (c == "(" && two != "()" && (list || words ~ /[=@+^]$| !$|^\[\[ /)) {
+      # A list of words, or a pattern.
+      list++
+      words = words "_ "
+    } else if (c == ")" && list) list--
+    else if (list && c ~ /[;&|\n]/) words = apart(words)
+    else if (c !~ /[;&|()\n]/) words = words c
     else {
       # The words of a case, and the patterns in it, are no commands.
       head = words ~ /^case / || patterns && words !~ /^esac/
@@ -240,13 +247,14 @@ function finish(words, raw, start, depth, pipe,    found, rule, lines) {
 function needed(words, raw, depth,    found, rule, named) {
   if (depth > 15) exit
   if (words == "") return ""
-  while (sub(wrapper, "", words));
+  # `watch` and `parallel` give such a word to a shell.
+  while (sub(wrapper, "", words)) if (words ~ /^[^ ]*\002/) found = nested(unmasked(words), depth)
   if (words ~ /^([^ ]*\/)?rlock /) {
     for (rule = 1; rule <= rules; rule++) if (index(" " unquoted(raw) " ", " " lock[rule] " ")) named = named "," rule ","
     if (words ~ /^[^ ]* (acquire|renew) /) held = held named
-    if (!match(words, / (-c|--) /)) return ""
+    if (!match(words, / (-c|--command|--)[ =]/)) return ""
     words = substr(words, RSTART + 1)
-    found = sub(/^-c /, "", words) ? nested(unmasked(words), depth) : needed(substr(words, 4), raw, depth + 1)
+    found = sub(/^(-c|--command)[ =]/, "", words) ? nested(unmasked(words), depth) : needed(substr(words, 4), raw, depth + 1)
     for (rule = 1; rule <= rules; rule++) if (index(named, "," rule ",")) gsub("," rule ",", "", found)
     return found
   }
@@ -255,7 +263,7 @@ function needed(words, raw, depth,    found, rule, named) {
     found = found needed(substr(words, RSTART + RLENGTH), raw, depth + 1)
     words = "find" substr(words, RSTART + RLENGTH - 1)
   }
-  if (match(words, shell " -[A-Za-z]*c [^ ]*") || match(words, /^(su|script|runuser) (.* )?-[a-z]*c [^ ]*/)) {
+  if (match(words, shell " -[A-Za-z]*c [^ ]*") || match(words, /^((su|script|runuser) (.* )?)?-[a-z]*c [^ ]*/)) {
     words = substr(words, 1, RLENGTH)
     sub(/.* /, "", words)
     return nested(unmasked(words), depth)
