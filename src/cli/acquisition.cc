@@ -312,7 +312,7 @@ Result<void> refused(lock::Servers& servers, const LockingOptions& options, cons
           },
           [&](const lock::OtherNames& other) {
             return refuse("its resources are " + other.text +
-                          ", which --from must name in the same order while it is in use");
+                          ", which --from must write in the same way while it is in use");
           },
           [&](const lock::NotHeld&) {
             return refuse("not held by owner " + request.heir->text() +

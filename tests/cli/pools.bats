@@ -112,7 +112,7 @@ PYTHON
 @test "another list of resources, or another number, is refused while the pool is in use, and changes nothing" {
   gets a '0|a' --from a,b
   run -76 --separate-stderr rlock run --from b,a x -- true
-  [[ $stderr == *'its resources are a,b, which --from must name in the same order while it is in use' ]]
+  [[ $stderr == *'its resources are a,b, which --from must write in the same way while it is in use' ]]
   tells 76 'its resources are a,b, which' rlock run --from a,b,c x -- true
   run -76 rlock run -n --from x --resize x -- true
   prints b rlock run -n --from a,b x -- sh -c 'echo $RLOCK_RESOURCE'
