@@ -86,6 +86,7 @@ needs_node() { command -v node >/dev/null || skip 'NO NODE HERE: the action for 
     echo "$number" >srv/data/number
     rlock run backup -- sh backup.sh
   done
+  run ! env BACKUP_FROM=none rlock run backup -- sh backup.sh
   [[ $(ls srv/backup | wc -l) == 7 ]]
   [[ $(tar -xOzf "srv/backup/$(ls srv/backup | tail -n 1)" ./number) == 9 ]]
   [[ $(tar -xOzf "srv/backup/$(ls srv/backup | head -n 1)" ./number) == 3 ]]
