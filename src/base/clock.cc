@@ -198,8 +198,8 @@ Result<Period> parse_period(std::string_view text) {
   const auto length = parse_duration(text);
   if (!length || *length < kMinute || *length % kMinute != 0ms || kDay % *length != 0ms) {
     return fail(Error::Code::usage, in_quotes(text) +
-                                        " is not a period: use hour, day, week, month, or a duration that divides a "
-                                        "day, such as 15m or 6h");
+                                        " is not a period: use hour, day, week, month, or whole minutes that divide "
+                                        "a day, such as 15m or 6h");
   }
   return *length == kDay ? Period{} : Period{Period::Unit::part_of_day, *length};
 }

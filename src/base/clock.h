@@ -73,7 +73,7 @@ struct Period {
   bool operator==(const Period&) const = default;
 };
 
-// "hour", "day", "week" (from Monday on), "month", or a duration from one minute to one day that divides a day evenly,
+// "hour", "day", "week" (from Monday on), "month", or whole minutes, at most a day, that divide a day evenly,
 // such as "15m"; "1h" is an hour, and "1d" a day. Errors (usage): anything else.
 Result<Period> parse_period(std::string_view text);
 
