@@ -96,7 +96,7 @@ std::vector<FitStep> fit(std::vector<Row>& rows, std::span<const FitStep> steps,
 
 std::string table(std::vector<Row> rows, const Screen& screen) {
   for (Row& row : rows) {
-    if (!row.empty()) row.front().text = inert(row.front().text);
+    for (Cell& cell : row) cell.text = inert(cell.text);
   }
   const std::vector<std::size_t> widths = widths_of(rows);
   std::string text;

@@ -104,6 +104,10 @@ TEST(OutputPrometheus, TheHolderThatHasHadItLongestIsMeasuredAndShown) {
   EXPECT_TRUE(status_table({semaphore({d, c})}).contains("c +1"));
 }
 
+TEST(OutputTable, ATextThatWouldBeACommandIsMeasuredAsItIsPrinted) {
+  EXPECT_EQ(inert(table({{{"a"}, {"##[b]"}, {"c"}}}, {.width = 12})), "a  \\x23#[b]…\n");
+}
+
 TEST(OutputPrometheus, LabelsAreNamesThatCanBeReadAndUniqueAndUtf8) {
   EXPECT_EQ(label_of("plain"), "plain");
   EXPECT_EQ(label_of("Büro 日本語"), "Büro 日本語");

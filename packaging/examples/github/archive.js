@@ -42,7 +42,7 @@ const archive = async (address, sha256) => {
 
 // Unpacks it into a folder of this job. Returns the program's path.
 exports.unpack = async (address, sha256) => {
-  if (!/^[0-9a-f]{64}$/.test(sha256)) fail('the input `archive` needs the input `sha256`: its checksum, as SHA256SUMS of the release has it', 64);
+  if (!/^[0-9a-f]{64}$/.test(sha256)) fail('the input `archive` needs the input `sha256`: its checksum, 64 digits in lower case, as SHA256SUMS of the release has it', 64);
   const input = await archive(address, sha256);
   const folder = fs.mkdtempSync(path.join(process.env.RUNNER_TEMP || os.tmpdir(), 'rlock-'));
   const done = spawnSync('tar', ['-xzf', '-', '--strip-components=1', '-C', folder], { input, stdio: ['pipe', 'inherit', 'inherit'] });
