@@ -97,15 +97,17 @@ void SimulatedJob::take_lock(bool by_force) {
   if (!status || status->holders.empty() || status->holders.front().who.pid != plan_.number) return;
   checker_.taken(plan_.number);
   const lock::HolderView& shown = status->holders.front();
+  const Time began = world->now();  // a request for the lock that arrives again later gives it back
   const auto taken = servers->force_unlock(status->lock, shown, "an operator", soon, nullptr);
   if (!taken || taken->outcome != lock::ReleaseOutcome::released) return;
   const auto now = servers->inspect(status->name(), Until{}.at_most(2 * kExchange), {.majority = true});
   if (now && now->state == lock::Status::State::held &&
-      std::ranges::count(now->holders, shown.owner, &lock::HolderView::owner) > 0) {
+      std::ranges::count(now->holders, shown.owner, &lock::HolderView::owner) > 0 && network_.repeated_at() < began) {
     checker_.not_taken(plan_.number);
   }
-  world->in(lease(), [this] {
-    if (running_ && !stopped_ && !process_.dead) checker_.untold(plan_.number);
+  world->in(lease(), [this, began] {
+    const bool told = !running_ || stopped_ || process_.dead;
+    if (!told && network_.repeated_at() < began) checker_.untold(plan_.number);
   });
 }
 
