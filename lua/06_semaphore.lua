@@ -38,8 +38,11 @@ if request.layout == 'semaphore' then
 
   -- All permits of an owner. If it takes several slots, the UUID is of version 8 and its last two bytes are their number;
   -- the other permits differ from it in these bytes. Thus the id alone says what must be there, if nothing else is left.
+  -- Java's have no dashes and may look alike; an operator takes what is there.
   local function permits_of(id)
-    local first, taken = permit_of(id), tonumber(string.match(id, '^%x+%-%x+%-8%x+%-%x+%-%x%x%x%x%x%x%x%x(%x%x%x%x)') or 1, 16)
+    local first, digits = permit_of(id)
+    local several = verb == 'force-unlock' or string.find(id, '-', 1, true)
+    local taken = tonumber(several and string.match(digits, '^............8...............(....)') or 1, 16)
     local all = {first}
     if taken > 64 then taken = 1 end  -- the most that an owner may have
     for i = 1, taken - 1 do all[i + 1] = string.sub(first, 1, 14) .. string.char(0, i) end
@@ -96,8 +99,7 @@ if request.layout == 'semaphore' then
 
   -- The lowest numbers that are free or its own, one for each of its permits.
   local function free_numbers(digits)
-    local free, mine = {}, {}
-    local known = math.max(redis.call('hlen', pool) - 1, redis.call('zcard', permits)) <= kMostNumbers
+    local free, mine, known = {}, {}, math.max(redis.call('hlen', pool) - 1, redis.call('zcard', permits)) <= kMostNumbers
     for _, permit in ipairs(digits) do mine[permit] = true end
     while known and first < kMostNumbers do
       local numbers = {}
@@ -238,10 +240,11 @@ if request.layout == 'semaphore' then
 
   function own.left_of(id) return math.floor(end_of(id) - now) end  -- others may write a fraction
 
-  -- An owner's holds, and whether that is its whole id: a permit has only the first part, which is enough for an operator.
+  -- An owner's holds, and whether its description does not deny that this is its whole id: a permit has only the first part,
+  -- which is enough for an operator, and the id of another permit says nothing.
   local function holds_of(id)
     local holds, said = unpack(peek('hmget', own.key_of(id), 'holds', 'owner') or {})
-    return number_in(holds, 1) or 1, not said or said == id or verb == 'force-unlock'
+    return number_in(holds, 1) or 1, not said or said == id or permit_of(said) ~= permit_of(id) or verb == 'force-unlock'
   end
 
   function own.count_of(id)
@@ -269,15 +272,13 @@ if request.layout == 'semaphore' then
         first[1] = permit
       end
     end
-    local looked_at = #living / 2
-    local others = living_permits() - looked_at
+    local looked_at, others = #living / 2, living_permits() - #living / 2
     return firsts, #firsts + (others > 0 and math.ceil(others * #firsts / looked_at) or 0)
   end
 
   function own.holders(most)
     if redis.call('exists', lock) == 0 then return 0, {} end  -- see count_of
-    local firsts, number = first_permits()
-    local all = {}
+    local all, firsts, number = {}, first_permits()
     for i = 1, math.min(#firsts, most) do
       local id, left = digits_of(firsts[i][1]), math.floor(firsts[i][2] - now)
       all[i] = {owner = id, holds = holds_of(id), left = left > kNever and -1 or left}

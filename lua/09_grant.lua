@@ -107,8 +107,7 @@ local function announce(payload) return payload and fault_of(publish_for_others(
 -- as well, the order of that queue decides. Foreign clients of a string do not listen, so every second release is open.
 -- `payload`: what the layout has to publish, if anything.
 local function call_next(payload)
-  local first = first_waiter()
-  local turn, open = 0, false
+  local first, turn, open = first_waiter(), 0, false
   if first then turn, open = others_turn() end
   if payload and not (open and not joined(first)) and call_stranger(first) then return announce(payload) end
   if first then

@@ -371,7 +371,8 @@ int status_of(const lock::Acquired& refusal, int conflict_status) {
 Result<void> find_kind(lock::Servers& servers, const lock::OwnerId& owner, LockingOptions& options) {
   using Kind = lock::Mode::Kind;
   if (options.mode.kind != Kind::plain) return {};
-  const auto found = RLOCK_TRY(servers->inspect(options.names.front(), Until{}.at_most(options.timeout)));
+  const Until end = Until{}.at_most(options.timeout);
+  const auto found = RLOCK_TRY(servers->inspect(options.names.front(), end, {.owner = &owner}));
   switch (found.lock.layout) {
     case lock::Layout::plain: break;
     case lock::Layout::string: options.mode.kind = Kind::set; break;

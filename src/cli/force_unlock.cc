@@ -34,10 +34,6 @@ const lock::HolderView* find(const lock::Status& status, const std::string& owne
 
 bool all_shown(const lock::Status& status) { return status.number == static_cast<long long>(status.holders.size()); }
 
-bool no_longer_has_it(const lock::HolderView& holder, const lock::Status& now) {
-  return now.state != lock::Status::State::held || (all_shown(now) && !find(now, holder.owner));
-}
-
 std::unexpected<Error> unchanged(const lock::Status& status, const std::string& why) {
   return fail(Error::Code::wrong_kind, status.name().display() + ": unchanged: " + why);
 }
@@ -102,8 +98,20 @@ class TakenLock {
   TakenLock(lock::Servers& servers, const ForceUnlockOptions& options)
       : servers_(servers), options_(options), shown_(options.name().display()) {}
 
-  Result<lock::Status> look() const {
-    return servers_->inspect(options_.name(), end(), {.as_string = options_.by_set});
+  Result<lock::Status> look(const lock::OwnerId* owner = nullptr) const {
+    return servers_->inspect(options_.name(), end(), {.as_string = options_.by_set, .owner = owner});
+  }
+
+  // Of more than a hundred holders, shows also these.
+  Result<lock::Status> look_for(const std::vector<lock::HolderView>& holders) const {
+    lock::Status status = RLOCK_TRY(look());
+    for (const lock::HolderView& one : holders) {
+      if (all_shown(status) || find(status, one.owner)) continue;
+      const auto owner = lock::OwnerId::as_stored(one.owner);
+      const lock::Status again = RLOCK_TRY(look(&owner));
+      if (const lock::HolderView* found = find(again, one.owner)) status.holders.push_back(*found);
+    }
+    return status;
   }
 
   // Errors: wrong_kind, if it is not a lock.
@@ -170,7 +178,7 @@ class TakenLock {
                       (wait > 0ms ? "; waiting for it" : "")));
         speak_at = TimePoint::max();
       }
-      const auto status = RLOCK_TRY(look());
+      const auto status = RLOCK_TRY(look_for(holders));
       const TimePoint before = std::exchange(looked, BootClock::now());
       expired |= remove_ended(holders, status, std::chrono::ceil<milliseconds>(looked - before));
       if (holders.empty()) return RLOCK_TRY(print(shown_ + how_it_ended(heard && alone, expired, commands), kDone));
@@ -210,7 +218,7 @@ class TakenLock {
     constexpr milliseconds kLately = 500ms;
     bool expired = false;
     std::erase_if(holders, [&](const lock::HolderView& one) {
-      if (!no_longer_has_it(one, status)) return false;
+      if (status.state == lock::Status::State::held && find(status, one.owner)) return false;
       expired = expired || (one.expires_in && *one.expires_in < later + kLately);
       return true;
     });

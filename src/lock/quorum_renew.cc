@@ -91,7 +91,7 @@ Result<Renewed> Quorum::renew(const Lock& lock, const OwnerId& owner, millisecon
   const auto merged = merge_renewals(answers, 0);
   const auto has_it = [](const Renewals* one) { return all_renewed(*one); };
   if (!merged || merged->outcome != RenewOutcome::renewed || std::ranges::all_of(given(answers), has_it)) return merged;
-  const auto status = inspect(lock.name, until, {.majority = true});
+  const auto status = inspect(lock.name, until, {.majority = true, .owner = &owner});
   if (status && status->lock.layout == lock.layout) restore_where_lost(*status, owner, lease, answers, until);
   return merged;
 }

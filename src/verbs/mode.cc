@@ -4,11 +4,9 @@
 #include <cctype>
 
 namespace rlock::lock {
-namespace {
 
 constexpr long long kHighest = 1'000'000;  // a number of a slot is less
 
-// A permit's id is 32 hexadecimal digits, the start of rlock's owner id (lua/06_semaphore.lua); "" for others.
 std::string permit_of(const std::string& owner) {
   std::string digits;
   for (const char c : owner) {
@@ -19,8 +17,6 @@ std::string permit_of(const std::string& owner) {
   }
   return digits.size() == 32 ? digits : "";
 }
-
-}  // namespace
 
 std::string_view noun(Layout layout) {
   constexpr std::string_view kNouns[] = {"plain lock", "read-write lock", "semaphore", "string lock"};

@@ -67,6 +67,9 @@ long long names_in(const std::vector<std::string>& list);
 std::string name_in(const std::vector<std::string>& list, long long index);
 bool has_name(const std::vector<std::string>& list, const std::string& name);
 
+// A permit's id is 32 hexadecimal digits, the start of rlock's owner id (lua/06_semaphore.lua); "" for others.
+std::string permit_of(const std::string& owner);
+
 // A name is of one kind at a time.
 struct Lock {
   LockName name;

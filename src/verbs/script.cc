@@ -357,13 +357,13 @@ HolderView holding_of(const Reply& entry, Layout layout, milliseconds now,
   holding.expires_in = ttl_of(entry.value_of(f::left));
   const Reply& said = entry.value_of(f::said);
   const std::string owner = text_at(said, f::owner);
-  if (layout == Layout::semaphore && !owner.empty()) holding.owner = owner;
+  if (layout == Layout::semaphore && permit_of(owner) == permit_of(holding.owner)) holding.owner = owner;
+  holding.begun = text_at(said, f::control) + " " + text_at(said, f::newest);
   if (owner != holding.owner) {
     holding.by_set = layout == Layout::string;
     return holding;
   }
   holding.described = true;
-  holding.begun = text_at(said, f::control) + " " + text_at(said, f::newest);
   holding.in_history = !text_at(said, f::history).empty();
   holding.who = holder_of(said);
   // That of a process that has left its hold behind, maybe to a job (rlock run --owner), of which this is the id.
