@@ -12,7 +12,7 @@ set -eu
 from=${BACKUP_FROM:-/srv/data} to=${BACKUP_TO:-/srv/backup}
 
 new=$to/$RLOCK_TOKEN.tar.gz
-# Of a backup that fails or is stopped, nothing is left.
+# A backup that fails or is stopped leaves nothing behind.
 trap 'rm -f -- "$new.part"' EXIT
 trap 'exit 1' HUP INT TERM
 tar -czf "$new.part" -C "$from" .

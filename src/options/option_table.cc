@@ -73,7 +73,7 @@ constexpr auto kCommon = part<CommonOptions, Group::common>({
 });
 
 constexpr auto kInforming = part<CommonOptions, Group::common>({
-    {"-h,--help", "", {}, "show help: -h in short, --help in full", kOften},
+    {"-h,--help", "", {}, "show help: -h in short, --help at length", kOften},
     {"-V,--version", "", {}, "print the version and what it was built from"},
 });
 
@@ -361,7 +361,7 @@ Exit status: 75 if the lock was not acquired.
                               .notes = R"~(Example:
   rlock renew deploy --owner "$owner" --lease 20m
 
-Exit status: 76 if this owner does not, or no longer does, hold the lock.
+Exit status: 76 if this owner does not hold the lock, or no longer does.
 )~"},
                              kOwned, kRenew, kRenewEpoch),
     subcommand<ReleaseOptions>(
@@ -369,7 +369,7 @@ Exit status: 76 if this owner does not, or no longer does, hold the lock.
   rlock release deploy --owner "$owner"
   rlock release --forget migrations 1.4   run --once 1.4 runs again
 
-Exit status: 76 if this owner does not, or no longer does, hold the lock; nothing is changed. With --forget, 1 if
+Exit status: 76 if this owner does not hold the lock, or no longer does; nothing is changed. With --forget, 1 if
 there is no such success.
 )~"},
         kOwned, kForget, kInHistory),

@@ -41,7 +41,7 @@ const main = async () => {
   untold = tell('GITHUB_OUTPUT', { owner, token, resource }) || tell('GITHUB_STATE', { name, owner, program: runner.program });
   if (untold) {
     rlock(['release', '--owner', owner, '--', name]);
-    fail(`${untold}: the lock ${name} is released again`, 1);
+    fail(`${untold}: the lock ${name} was released`, 1);
   }
   // Without the name, which may come from somebody else: a line of the log can be a command to the runner.
   process.stdout.write(`The job has its lock, fencing token ${token}\n`);
