@@ -8,7 +8,7 @@
 # The name of each file begins with the fencing token. Tokens grow, so a job that comes back from the dead, because its
 # host was asleep, writes a file of its own that is never the newest one.
 set -eu
-: "${RLOCK_TOKEN:?start this by: rlock run backup -- $0}"
+: "${RLOCK_TOKEN:?start this with: rlock run backup -- $0}"
 from=${BACKUP_FROM:-/srv/data} to=${BACKUP_TO:-/srv/backup}
 
 new=$to/$RLOCK_TOKEN.tar.gz

@@ -172,7 +172,8 @@ std::string subcommand_help(const SubcommandSpec& spec, Detail detail) {
   std::string text;
   add_wrapped(text, name + " - " + std::string(spec.summary), 0, 0, width);
   text += "\n";
-  add_wrapped(text, "Usage: " + name + " [options] " + std::string(spec.synopsis), 0, 7, width);
+  add_wrapped(text, "Usage: " + name + " [options]" + (spec.synopsis.empty() ? "" : " ") + std::string(spec.synopsis),
+              0, 7, width);
   if (detail == Detail::brief) {
     text += "\n";
     for (const OptionSpec* option : options_of(&spec)) {

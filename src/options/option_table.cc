@@ -73,7 +73,7 @@ constexpr auto kCommon = part<CommonOptions, Group::common>({
 });
 
 constexpr auto kInforming = part<CommonOptions, Group::common>({
-    {"-h,--help", "", {}, "show help: -h in short, --help at length", kOften},
+    {"-h,--help", "", {}, "show help: -h for a summary, --help for more", kOften},
     {"-V,--version", "", {}, "print the version and what it was built from"},
 });
 
@@ -288,7 +288,8 @@ constexpr auto kDoctor = part<DoctorOptions, Group::general>({
      "print the command that creates a Redis user with the least rights, and contact no server", kOften},
     {"--json", "", into<flag, &DoctorOptions::json>, "print a JSON array", kOften},
     {"--accept-epoch", "", into<flag, &DoctorOptions::accept_epoch>,
-     "end the epoch guard's wait, because every job that took a lock before the restart or loss of data has ended",
+     "end the epoch guard's wait, if you know that every job that took a lock before the restart or loss of data has "
+     "ended",
      kRisky},
     {"-y,--yes", "", into<flag, &DoctorOptions::yes>, "do not ask for confirmation", kRisky},
 });
@@ -325,7 +326,7 @@ Examples:
   rlock run deploy -c 'make && make install'
   rlock run -s data -- ./report.sh                         beside other readers
   rlock run --slots 3 builds -- make                       three at a time
-  rlock run deploy database -- ./migrate.sh                both locks or none
+  rlock run deploy database -- ./migrate.sh                both locks or neither
   rlock run migrations --once 1.4 -- ./migrate.sh          once for this version
 All but the first need a server: --url, RLOCK_URL, or url in /etc/rlock/rlock.toml.
 Clocks differ between hosts: --once-per, or --min-hold, keeps a late host from running a short job again.

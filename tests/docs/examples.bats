@@ -137,7 +137,7 @@ cron_lines() {
     cat "$root/packaging/examples/crontab" "$MAN"/*
     sed -nE 's/^`(rlock .*)`$/\1/; s/\{\{\[-.\|(--[a-z-]*)\]\}\}/\1/g; s/[{}]{2}//g; /^rlock/p' "$root/docs/tldr/rlock.md"
     help_examples run
-  } | grep -vE '^\| (`flock|`@SchedulerLock|`lockAt|the same lock)' | grep -E 'rlock run .*((-E|--conflict-exit-code) 0|--once.* -- )' | sed -E 's/^.*(rlock run )/\1/; s/ \|\| .*//'
+  } | grep -vE '^\| (`flock|`@SchedulerLock|`lockAt|the same lock)|--once-status' | grep -E 'rlock run .*((-E|--conflict-exit-code) 0|--once.* -- )' | sed -E 's/^.*(rlock run )/\1/; s/ \|\| .*//'
 }
 
 @test "each documented line for many hosts at the same time runs the job once, even if their clocks differ by more than its duration" {
