@@ -124,7 +124,7 @@ statuses() { sed -n 's/^ *k[A-Za-z]* = \([0-9]*\),.*/\1/p' "$ROOT/src/base/error
 
 @test "the man page's synopsis has the options of the subcommands, and no others" {
   for subcommand in acquire renew release status force-unlock history doctor config local completion; do
-    line=$(mandoc -T utf8 "$(page_of "$subcommand")" | col -bx | tr -s ' \n' '  ' | sed 's/DESCRIPTION.*//' | grep -oE "rlock $subcommand [^ ].*" | sed 's/ rlock .*//')
+    line=$(mandoc -T utf8 "$(page_of "$subcommand")" | col -bx | tr -s ' \n' '  ' | sed 's/DESCRIPTION.*//' | grep -oE "rlock $subcommand [^ ].*" | sed "s/ rlock $subcommand / /g; s/ rlock .*//")
     [[ $line == "rlock $subcommand"* ]]
     { rlock "$subcommand" --help && rare "$subcommand" | sed 's/.*/  & /'; } >help
     for option in $(grep -oE -- '(^|[ [|])--?[a-zA-Z][a-z-]*' <<<"$line" | grep -oE -- '-.*'); do
