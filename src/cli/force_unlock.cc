@@ -149,7 +149,9 @@ class TakenLock {
       case lock::ReleaseOutcome::free: RLOCK_TRY(say(": has become free in the meantime")); return true;
       default: break;
     }
-    RLOCK_TRY(say(alone ? ": free" : ": taken away from " + escaped(holder.owner, 120)));
+    const bool runs = holder.who.listens && !holder.who.ended;
+    RLOCK_TRY(say((alone ? ": free" : ": taken away from " + escaped(holder.owner, 120)) +
+                  (runs ? "; its command may still run until rlock notices" : "")));
     return true;
   }
 
@@ -173,7 +175,8 @@ class TakenLock {
     TimePoint looked = BootClock::now(), speak_at = looked + kSilence;
     for (const Until over = Until{}.at_most(wait);; wait_for(-1, 0, over.at_most(kLookAgain))) {
       if (RLOCK_TRY(ask_once(holders)) && !std::exchange(heard, true)) {
-        RLOCK_TRY(say(std::string(": the holder has been asked to ") +
+        const std::string whom = holders.size() == 1 ? "holder has" : std::to_string(holders.size()) + " holders have";
+        RLOCK_TRY(say(": the " + whom + " been asked to " +
                       (commands ? "stop" : "release it; the process for which it is held goes on without it") +
                       (wait > 0ms ? "; waiting for it" : "")));
         speak_at = TimePoint::max();
@@ -249,7 +252,7 @@ class TakenLock {
     for (const lock::HolderView& one : status.holders) {
       if (std::ranges::count(holders, one.owner, &lock::HolderView::owner) > 0) left = std::max(left, one.expires_in);
     }
-    return say(": the holder does not answer" +
+    return say(": the holder does not answer; it may be stopping already" +
                (left ? "; its lease ends in " + rough_duration(*left) + " unless it renews" : "") +
                "; waiting for that; --now would take the lock away at once, while its command may still run");
   }

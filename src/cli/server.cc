@@ -222,7 +222,7 @@ Error with_advice(Error error, const CommonOptions& options) {
   if (error.code != Error::Code::unavailable) return error;
   if (options.url_source.is_default()) {
     error.message += "; give the address of Redis with --url or RLOCK_URL, or try --url local:";
-  } else if (error.message.ends_with(errno_text(ECONNREFUSED))) {
+  } else if (error.message.ends_with(errno_text(ECONNREFUSED)) || error.message.ends_with(errno_text(ENOENT))) {
     error.message += "; no server listens there: start it, or correct the address";
   }
   return error;

@@ -44,7 +44,7 @@ field() { rlock status --json "$1" | python3 -c 'import json, sys; print(json.lo
   (($(spans a) > 3500000 && $(spans a) <= 3600100))
   rlock force-unlock --yes --now a
   hold a
-  rlock force-unlock --yes --now --history a
+  tells 0 'a: free; its command may still run until rlock notices' rlock force-unlock --yes --now --history a
   wait "$job" || true
   [[ $(spans a) != *' '* ]]
 }

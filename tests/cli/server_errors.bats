@@ -171,6 +171,8 @@ change=(run acquire)
   port=$(redis_free_port)
   options=(--url "redis://127.0.0.1:$port")
   says 69 "redis://127.0.0.1:$port: connect: Connection refused" 'no server listens there: start it, or correct the address' "${all[@]}"
+  options=(--url unix:///nowhere/s)
+  says 69 'unix:///nowhere/s: connect: No such file or directory' 'no server listens there: start it, or correct the address' "${all[@]}"
   # Without any named address, in a network where nobody listens.
   own_namespace -n 'NETWORK NAMESPACES ARE NOT ALLOWED HERE: the default address is not tested' ip link set lo up
   rlock() { timeout --preserve-status -k 1 120 "${namespace[@]}" sh -c 'ip link set lo up && exec "$@"' sh "$RLOCK" "$@"; }
