@@ -33,7 +33,7 @@ struct Member {
   std::optional<TimePoint> late_at;     // when it last failed to answer in time
   std::optional<TimePoint> hung_at;     // when it last failed to, with all the `patience` of ask_all()
   std::optional<TimePoint> renewed_at;  // just before the last renewal or grant that it confirmed was sent
-  bool said_missing = false;            // the user knows that its vote is missing; false again when it votes
+  bool said_missing = false;            // the user knows that its vote is missing; false after a renewal
   // It may vote, but lacks a hold that a majority keeps. True also if it did not answer the request for the grant.
   bool lacks_hold = false;
   std::string silence;  // why it did not answer the last look at locks; "": it did

@@ -316,11 +316,13 @@ Status merge_views(const LockName& name, const Answers<Status>& answers) {
     if (merged.state == State::contested) merged.holders = holders_on(held, 1);
   }
   merged.number = static_cast<long long>(merged.holders.size());
-  // Of more than a hundred, each server shows only some.
+  // A server may have more holders than it shows.
   std::vector<long long> numbers(majority);
-  for (const Status* view : held) numbers.push_back(view->number);
+  for (const Status* view : held) {
+    if (view->number > std::ssize(view->holders)) numbers.push_back(view->number);
+  }
   std::ranges::sort(numbers, std::greater{});
-  if (numbers[majority - 1] > 100) merged.number = std::max(merged.number, numbers[majority - 1]);
+  merged.number = std::max(merged.number, numbers[majority - 1]);
   return merged;
 }
 

@@ -45,7 +45,10 @@ first_lock() { python3 -c "import json, sys; lock = json.loads(sys.argv[1])[0]; 
 @test "several names, each of which has another majority, are all taken and renewed" {
   acquire_at s1
   RLOCK_URL=$(redis_url s3) rlock acquire other --lease 60s
-  run -0 --separate-stderr rlock run --lease 1s job other -- sh -c 'sleep 1.5; echo ran'
+  run -0 --separate-stderr rlock run --lease 3s job other -- bash -c 'for name in job other; do
+      redis-cli -s "$0" pexpire $name 2500 >/dev/null
+      until (($(redis-cli -s "$0" pttl $name) > 2500)); do sleep 0.1; done
+    done; echo ran' "$s2_sock"
   [[ $output == ran && $stderr != *majority* ]]
 }
 

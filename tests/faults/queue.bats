@@ -31,7 +31,7 @@ witness() {
   witness alone e
   witness alone f e
   witness one-of b c
-  for job in "${there[@]}"; do kill "$(pgrep -o -P "$job")" && wait_until gone "$job"; done
+  for job in "${there[@]}"; do kill "$(child_of "$job")" && wait_until gone "$job"; done
   [[ $(grep overlap log | cut -d' ' -f2 | xargs) == '5 7 9 10' ]]
 }
 
@@ -40,7 +40,7 @@ witness() {
   bash "$TESTS_DIR/lib/witness.sh" 1 infinity alone a 3>&- &
   local job=$!
   wait_until grep -q '^begin 1 ' log
-  left=$(pgrep -o -P "$job")
+  left=$(child_of "$job")
   kill_off -9 "$job"
   run -0 bash "$TESTS_DIR/lib/witness.sh" 2 0 alone a
   kill_off "$left"

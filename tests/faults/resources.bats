@@ -261,7 +261,7 @@ PROGRAM
   # In another session SIGCONT does not reach it.
   as_user setsid ./rlock run x -- ./become 2>err 3>&- &
   job=$!
-  command_is_root() { is_root "$(pgrep -P "$(pgrep -o -P "$job")")"; }
+  command_is_root() { is_root "$(pgrep -P "$(child_of "$job")")"; }
   wait_until command_is_root
   kill -CONT "$job"
   wait_until grep -q '^ShdPnd:.0*$' "/proc/$job/status"

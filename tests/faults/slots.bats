@@ -22,6 +22,6 @@ load ../lib/chaos
   not grep overlap log
   RLOCK_RESOURCE='b c' bash "$TESTS_DIR/lib/witness.sh" 3 0 named 2
   RLOCK_RESOURCE='d' bash "$TESTS_DIR/lib/witness.sh" 4 0 named 2
-  kill "$(pgrep -o -P "$job")" "$job"
+  kill "$(child_of "$job")" "$job"
   [[ $(grep overlap log | cut -d' ' -f2 | xargs) == '3 4' ]]
 }

@@ -343,7 +343,7 @@ redisson_replies() {
   local thread=$BATS_TEST_NUMBER.$1 driver_dir=$BATS_FILE_TMPDIR/jvm${JVM:-1}
   mapfile -ts "${replies_before[$thread]}" <"$driver_dir/out"
   for reply in "${MAPFILE[@]}" ''; do
-    [[ $reply != "{\"thread\":\"$thread\","*'"waited_ms":'*'}' ]] || return 0
+    [[ $reply != "{\"thread\":\"$thread\","*'"waited_ms":'*([0-9])'}' ]] || return 0
   done
   return 1
 }
