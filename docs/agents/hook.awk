@@ -248,7 +248,7 @@ function needed(words, raw, depth,    found, rule, named) {
   if (depth > 15) exit
   if (words == "") return ""
   # `watch` and `parallel` give such a word to a shell.
-  while (sub(wrapper, "", words)) if (words ~ /^[^ ]*\002/) found = nested(unmasked(words), depth)
+  while (sub(wrapper, "", words)) if (words ~ /^[^ ]*\002/) found = found nested(unmasked(words), depth)
   if (words ~ /^([^ ]*\/)?rlock /) {
     for (rule = 1; rule <= rules; rule++) if (index(" " unquoted(raw) " ", " " lock[rule] " ")) named = named "," rule ","
     if (words ~ /^[^ ]* (acquire|renew) /) held = held named
