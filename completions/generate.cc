@@ -40,12 +40,6 @@ std::vector<std::string> names_of(const OptionSpec& spec) {
   return {{'-', spec.letter()}, name};
 }
 
-std::string joined(const std::vector<std::string>& words, const std::string& between) {
-  std::string out;
-  for (const std::string& word : words) out += (out.empty() ? "" : between) + word;
-  return out;
-}
-
 // The kind of an option's value: DUR, FILE, NAME (of a lock), PID, URL, "kill|wait|ignore" or FREE; empty for a flag.
 std::string kind_of(const OptionSpec& spec) {
   const std::string value(spec.value);

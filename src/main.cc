@@ -28,23 +28,18 @@ void fill_closed_streams() {
   }
 }
 
-struct CommandLine {
-  bool exports;  // the caller evaluates the output
-  rlock::Result<rlock::cli::Invocation> invocation;
-};
-
-// Afterwards, passwords from the command line are only in the options.
-CommandLine read_command_line(int argc, char** argv) {
-  const std::vector<std::string> words(argv + 1, argv + argc);
+// Afterwards, passwords from the command line are only in the options. `exports`: the caller evaluates the output.
+rlock::Result<rlock::cli::Invocation> read_command_line(int argc, char** argv, bool& exports) {
+  const std::vector<std::string> words(argv + std::min(argc, 1), argv + argc);
   rlock::cli::hide_passwords(argc, argv);
   const rlock::cli::Parsed parsed = rlock::cli::parse(words);
-  const auto begun = parsed.exports ? rlock::cli::begin_assignments() : rlock::Result<void>();
-  if (!begun) return {true, std::unexpected(begun.error())};
-  return {parsed.exports, rlock::cli::read_invocation(parsed)};
+  exports = parsed.exports;
+  if (exports) RLOCK_TRY(rlock::cli::begin_assignments());
+  return rlock::cli::read_invocation(parsed);
 }
 
-rlock::Result<int> run(rlock::Result<rlock::cli::Invocation> read) {
-  auto invocation = RLOCK_TRY(std::move(read));
+rlock::Result<int> run(int argc, char** argv, bool& exports) {
+  auto invocation = RLOCK_TRY(read_command_line(argc, argv, exports));
   return std::visit(
       [](auto& options) -> rlock::Result<int> {
         auto status = rlock::cli::execute(options);
@@ -92,8 +87,8 @@ bool protect_relocated() {
 int main(int argc, char** argv) {
   fill_closed_streams();
   rlock::survive_file_size_limit();
-  auto [exports, invocation] = read_command_line(argc, argv);
-  const auto status = run(std::move(invocation));
+  bool exports = false;
+  const auto status = run(argc, argv, exports);
   if (!status) rlock::log::error(status.error().message);
   const int result = status ? *status : rlock::status_of(status.error().code);
   if (!status && exports) rlock::cli::print_failure(result);

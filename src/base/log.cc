@@ -170,10 +170,7 @@ void say_held() {
 
 bool somebody_draws() { return !(modes_of_stderr().c_lflag & ICANON); }
 
-void say_again(std::string_view error) {
-  if (only_syslog) return;
-  static_cast<Sink&>(*logger()->sinks().front()).say_again(error);
-}
+void say_again(std::string_view error) { static_cast<Sink&>(*logger()->sinks().front()).say_again(error); }
 
 void to_syslog_too() {
   for (const auto& sink : logger()->sinks()) sink->set_level(spdlog::level::err);
@@ -182,9 +179,7 @@ void to_syslog_too() {
 
 void to_syslog() {
   only_syslog = true;
-  const auto level = logger()->level();
-  logger() = make_logger(Level::debug, nullptr);
-  logger()->set_level(level);
+  logger()->sinks() = {std::make_shared<Sink>(nullptr)};
 }
 
 void write(Level level, std::string_view message, const About& about) {

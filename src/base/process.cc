@@ -45,6 +45,12 @@ bool is_program(const std::string& path) {
   return stat(path.c_str(), &info) == 0 && S_ISREG(info.st_mode) && access(path.c_str(), X_OK) == 0;
 }
 
+void set_mask(int (*fill)(sigset_t*)) {
+  sigset_t mask;
+  fill(&mask);
+  sigprocmask(SIG_SETMASK, &mask, nullptr);
+}
+
 }  // namespace
 
 Result<Pipe> Pipe::make() {
@@ -123,17 +129,9 @@ bool point_at_null(std::initializer_list<int> streams) {
   return all;
 }
 
-void hold_all_signals_back() {
-  sigset_t all;
-  sigfillset(&all);
-  sigprocmask(SIG_SETMASK, &all, nullptr);
-}
+void hold_all_signals_back() { set_mask(sigfillset); }
 
-void let_all_signals_through() {
-  sigset_t none;
-  sigemptyset(&none);
-  sigprocmask(SIG_SETMASK, &none, nullptr);
-}
+void let_all_signals_through() { set_mask(sigemptyset); }
 
 void close_fds(unsigned first, unsigned last) {
   if (syscall(SYS_close_range, first, last, 0) == 0) return;
@@ -166,10 +164,6 @@ Program::Program(std::string file, std::vector<std::string> argv, std::vector<st
       variables_(std::move(environment)),
       argv_(pointers_to(words_)),
       environment_(pointers_to(variables_)) {}
-
-Program Program::shell(std::string text, std::vector<std::string> environment) {
-  return {"/bin/sh", {"sh", "-c", "--", std::move(text)}, std::move(environment)};
-}
 
 void survive_file_size_limit() { at_file_size_limit = std::signal(SIGXFSZ, SIG_IGN); }
 
@@ -205,6 +199,11 @@ std::optional<std::string> read_all(int fd) {
   return {};
 }
 
+std::optional<std::string> read_file(const std::string& path, int folder) {
+  const UniqueFd file(openat(folder, path.c_str(), O_RDONLY | O_CLOEXEC));
+  return file ? read_all(file.get()) : std::nullopt;
+}
+
 std::optional<std::string> output_of(const Program& program) {
   auto output = Pipe::make();
   if (!output) return {};
@@ -220,12 +219,6 @@ std::optional<std::string> output_of(const Program& program) {
   kill(*pid, SIGKILL);  // it may have closed its output, and go on
   reap(*pid);
   return text;
-}
-
-std::vector<std::string> own_environment() {
-  std::vector<std::string> all;
-  for (char** entry = environ; entry && *entry; ++entry) all.emplace_back(*entry);
-  return all;
 }
 
 std::string find_program(const std::string& program, const std::string& folder) {

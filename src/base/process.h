@@ -7,6 +7,7 @@
 #pragma once
 
 #include <dirent.h>
+#include <fcntl.h>
 #include <sys/syscall.h>
 #include <sys/types.h>
 
@@ -110,8 +111,6 @@ class Program {
  public:
   // A `file` without a slash is looked up in PATH, as a shell does. `environment`: NAME=value.
   Program(std::string file, std::vector<std::string> argv, std::vector<std::string> environment);
-  // `text` for /bin/sh.
-  static Program shell(std::string text, std::vector<std::string> environment);
   Program(Program&&) = default;
 
   // Adds a variable, "NAME=value". It may still change, because only exec() reads it. REQUIRES: it outlives this
@@ -130,13 +129,13 @@ class Program {
 // Reads up to the end. Returns nothing if the end does not come in two seconds, or after 16 MiB, because half a text is
 // of no use.
 std::optional<std::string> read_all(int fd);
+// The same of a file, whose path may be relative to an open folder. Returns nothing if it cannot be opened, either.
+std::optional<std::string> read_file(const std::string& path, int folder = AT_FDCWD);
 
 // What the program writes to its standard output; "" if it cannot be executed. Returns nothing if no process could be
 // started, or the end did not come in two seconds. The program is killed then, and if it goes on after it has closed
 // its output.
 std::optional<std::string> output_of(const Program& program);
-
-std::vector<std::string> own_environment();
 
 // The path that execvpe(3) would find in PATH if it were called in `folder`; "" if there is none.
 std::string find_program(const std::string& program, const std::string& folder);

@@ -71,24 +71,12 @@ bool may_look_like_anything(std::uint32_t c) {
   return deceives(c) || is_other_blank(c) || (c >= 0xe000 && c <= 0xf8ff) || c >= 0xf0000;
 }
 
-// wcwidth(3) knows only the characters of the current locale, and a process starts in one that has only ASCII.
-class InUnicode {
- public:
-  InUnicode() {
-    static const locale_t unicode = newlocale(LC_CTYPE_MASK, "C.UTF-8", nullptr);
-    if (unicode) former_ = uselocale(unicode);
-  }
-  InUnicode(const InUnicode&) = delete;
-  InUnicode& operator=(const InUnicode&) = delete;
-  ~InUnicode() {
-    if (former_) uselocale(former_);
-  }
-  // Not all systems have it.
-  bool is_there() const { return former_ != nullptr; }
-
- private:
-  locale_t former_ = nullptr;
-};
+// wcwidth(3) knows only the characters of the current locale, and a process starts in one that has only ASCII. False:
+// this system has no other one.
+bool in_unicode() {
+  static const bool there = setlocale(LC_CTYPE, "C.UTF-8") != nullptr;
+  return there;
+}
 
 // The longest start of `text` that takes at most `most` columns: its bytes and its columns.
 struct Beginning {
@@ -96,7 +84,7 @@ struct Beginning {
 };
 
 Beginning beginning(std::string_view text, std::size_t most) {
-  const InUnicode locale;
+  in_unicode();
   Beginning found;
   while (found.bytes < text.size()) {
     const Rune rune = decode(text.substr(found.bytes));
@@ -207,11 +195,10 @@ std::string inert(std::string_view lines) {
 
 bool is_what_it_looks_like(std::string_view text) {
   if (text.starts_with(' ') || text.ends_with(' ') || inert(text) != text) return false;
-  const InUnicode locale;
   for (bool begins = true; !text.empty(); begins = false) {
     const Rune rune = decode(text);
     if (acts(rune) || may_look_like_anything(rune.value)) return false;
-    const int width = locale.is_there() ? wcwidth(static_cast<wchar_t>(rune.value)) : 1;
+    const int width = in_unicode() ? wcwidth(static_cast<wchar_t>(rune.value)) : 1;
     // Unknown, or a mark that would combine with the text before it.
     if (width < (begins ? 1 : 0)) return false;
     text.remove_prefix(rune.length);
@@ -263,6 +250,12 @@ std::vector<std::string> split(std::string_view text, char at) {
     parts.emplace_back(text.substr(begin, end - begin));
   }
   return parts;
+}
+
+std::string_view take_part(std::string_view& rest, char end) {
+  const std::string_view part = rest.substr(0, rest.find(end));
+  rest.remove_prefix(std::min(part.size() + 1, rest.size()));
+  return part;
 }
 
 bool comes_before(const std::string& one, const std::string& other) {

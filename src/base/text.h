@@ -58,6 +58,9 @@ std::string joined(const Parts& parts, std::string_view between, Text text = {})
   return all;
 }
 
+// The part of `rest` before `end`, or all of it; both are taken off its front.
+std::string_view take_part(std::string_view& rest, char end);
+
 // The order of names for people: job-2 before job-10. REQUIRES: no zero byte.
 bool comes_before(const std::string& one, const std::string& other);
 

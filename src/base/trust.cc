@@ -18,11 +18,6 @@
 namespace rlock {
 namespace {
 
-std::optional<std::string> read_file(const char* path) {
-  const UniqueFd file(open(path, O_RDONLY | O_CLOEXEC));
-  return file ? read_all(file.get()) : std::nullopt;
-}
-
 // The line that getent(1) prints; "" if it knows nothing or is not installed; none if it does not answer.
 std::optional<std::string> ask_getent(const char* database, id_t id) {
   // With its path, because PATH must not decide who we are; without our environment, which may hold a password.

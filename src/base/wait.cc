@@ -2,7 +2,7 @@
 #include "base/wait.h"
 
 #include <poll.h>
-#include <sys/eventfd.h>
+#include <sys/epoll.h>
 
 namespace rlock {
 namespace {
@@ -17,6 +17,15 @@ Result<UniqueFd> make_event() {
   UniqueFd event(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
   if (!event) return std::unexpected(system_error("eventfd"));
   return event;
+}
+
+Result<UniqueFd> readable_with_any(std::span<const int> fds) {
+  UniqueFd any(epoll_create1(EPOLL_CLOEXEC));
+  for (const int fd : fds) {
+    epoll_event readable{.events = EPOLLIN, .data = {}};
+    if (!any || epoll_ctl(any.get(), EPOLL_CTL_ADD, fd, &readable) != 0) return std::unexpected(system_error("epoll"));
+  }
+  return any;
 }
 
 WaitEnd wait_for(int fd, short events, const Until& end) {

@@ -2,10 +2,12 @@
 // Descriptors, and waiting for them with a deadline.
 #pragma once
 
+#include <sys/eventfd.h>
 #include <sys/timerfd.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <span>
 
 #include "base/clock.h"
 
@@ -58,8 +60,16 @@ inline std::unexpected<Error> interrupted() { return fail(Error::Code::interrupt
 // things have happened, `interrupted` takes precedence.
 WaitEnd wait_for(int fd, short events, const Until& until);
 
-// A descriptor that one thread makes readable for others, eventfd(2). Errors: system.
+// A descriptor that one thread makes readable for others, eventfd(2), until it is cleared. Errors: system.
 Result<UniqueFd> make_event();
+inline void set_event(const UniqueFd& event) { eventfd_write(event.get(), 1); }
+inline void clear_event(const UniqueFd& event) {
+  eventfd_t unused;
+  eventfd_read(event.get(), &unused);
+}
+
+// A descriptor that is readable while one of these is, epoll(7). Errors: system. REQUIRES: they stay open.
+Result<UniqueFd> readable_with_any(std::span<const int> fds);
 
 // A descriptor that becomes readable at a point in time, although the machine may sleep; poll(2) would sleep on.
 class Timer {

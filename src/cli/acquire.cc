@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 // rlock acquire: takes locks for a fixed time or for a process, and prints the owner id.
 #include <poll.h>
-#include <sys/epoll.h>
+
+#include <array>
 
 #include "cli/acquisition.h"
 #include "cli/commands.h"
@@ -36,20 +37,8 @@ Result<void> print_holds(AcquireOptions::Output output, const std::vector<lock::
   return print(json ? holds_json(holds) : holds.front().owner.text() + "\n");
 }
 
-// A descriptor that is readable when one of these is.
-Result<UniqueFd> either_of(int one, int other) {
-  UniqueFd either(epoll_create1(EPOLL_CLOEXEC));
-  for (const int fd : {one, other}) {
-    epoll_event readable{.events = EPOLLIN, .data = {}};
-    if (!either || epoll_ctl(either.get(), EPOLL_CTL_ADD, fd, &readable) != 0)
-      return std::unexpected(system_error("epoll"));
-  }
-  return either;
-}
-
 lock::HolderInfo holder_of(const AcquireOptions& options, const lock::LeaseTiming& timing) {
   lock::HolderInfo holder = describe_self("rlock acquire", options);
-  holder.in_history = options.history;
   if (!options.for_pid) return holder;
   // Users who look at the holder want to find the process that the lock is for.
   holder.command = "rlock acquire --for-pid";
@@ -67,17 +56,24 @@ void give_back(lock::Servers& servers, const std::vector<lock::Hold>& holds, mil
   }
 }
 
-// Why no lock was acquired, as an exit status; the reason has been reported. Returns nothing if it was acquired.
-Result<std::optional<int>> acquire(AcquireOptions& options, const lock::LeaseTiming& timing, const UniqueFd& watched,
-                                   const run::Inherited& inherited, run::SignalBlock& signals) {
+// A shell that evaluates our output must not continue without the lock, even if -E 0 makes that a success.
+int print_failure(AcquireOptions::Output output, int status) {
+  if (output == AcquireOptions::Output::assignments) cli::print_failure(status != 0 ? status : kNotAcquired);
+  return status;
+}
+
+// Returns the exit status; why no lock was acquired has been reported.
+Result<int> acquire(AcquireOptions& options, const lock::LeaseTiming& timing, const UniqueFd& watched,
+                    const run::Inherited& inherited, run::SignalBlock& signals) {
   const lock::HolderInfo holder = holder_of(options, timing);
   lock::Servers servers = RLOCK_TRY(client_for(options, signals.fd()));
-  const UniqueFd nobody_waits = watched ? RLOCK_TRY(either_of(signals.fd(), watched.get())) : UniqueFd();
+  const UniqueFd nobody_waits =
+      watched ? RLOCK_TRY(readable_with_any(std::array{signals.fd(), watched.get()})) : UniqueFd();
   const int interrupt = nobody_waits ? nobody_waits.get() : signals.fd();
   const Wanted wanted{holder, options.lease, timing.renew_at, interrupt};
   const lock::Taken taken = RLOCK_TRY(acquire_and_report(servers, options, wanted, Events()));
   const std::vector<lock::Hold>& holds = taken.holds;
-  if (holds.empty()) return status_of(taken.refusal, options.conflict_status);
+  if (holds.empty()) return print_failure(options.output, status_of(taken.refusal, options.conflict_status));
   const auto in_history = options.history ? std::optional(holder) : std::nullopt;
   auto keeper = options.for_pid ? run::launch_keeper(holds, timing, servers, watched, inherited, signals, in_history)
                                 : Result<UniqueFd>();
@@ -85,16 +81,11 @@ Result<std::optional<int>> acquire(AcquireOptions& options, const lock::LeaseTim
   auto told = keeper ? print_holds(options.output, holds, interrupt) : std::unexpected(keeper.error());
   if (told) {
     if (options.for_pid) write_line(keeper->get(), "go");
-    return std::nullopt;
+    return kDone;
   }
+  if (keeper) keeper->reset();  // which ends it, before it puts something back that was released
   give_back(servers, holds, options.timeout);
   return std::unexpected(std::move(told).error());
-}
-
-// A shell that evaluates our output must not continue without the lock, even if -E 0 makes that a success.
-int print_failure(AcquireOptions::Output output, int status) {
-  if (output == AcquireOptions::Output::assignments) cli::print_failure(status != 0 ? status : kNotAcquired);
-  return status;
 }
 
 }  // namespace
@@ -111,9 +102,7 @@ Result<int> execute(AcquireOptions& options) {
   run::SignalBlock signals = RLOCK_TRY(run::SignalBlock::begin());
 
   const auto acquired = acquire(options, timing, watched, inherited, signals);
-  if (acquired && !*acquired) return kDone;
-  if (acquired) return print_failure(options.output, **acquired);
-  if (acquired.error().code != Error::Code::interrupted) return std::unexpected(acquired.error());
+  if (acquired || acquired.error().code != Error::Code::interrupted) return acquired;
   if (watched && wait_for(watched.get(), POLLIN, Until{}.at_most(0ms)) == WaitEnd::ready) {
     return fail(Error::Code::usage, "--for-pid: process " + std::to_string(*options.for_pid) +
                                         " has ended, so no lock was acquired for it");

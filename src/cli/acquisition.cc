@@ -51,11 +51,9 @@ class AwaitedLock {
     if (!found_) return TimePoint::max();
     if (now < say_at_) return say_at_;
     lock::Held found = *found_;
-    if (found.holder && found.holder->held_for) {
-      *found.holder->held_for += std::chrono::duration_cast<milliseconds>(now - found_at_);
-    }
+    const auto passed = std::chrono::duration_cast<milliseconds>(now - found_at_);
+    if (found.holder && found.holder->held_for) *found.holder->held_for += passed;
     if (found.back) {
-      const auto passed = std::chrono::duration_cast<milliseconds>(now - found_at_);
       found.back->age += passed;
       found.back->left = std::max(found.back->left - passed, 0ms);
     }
@@ -358,46 +356,6 @@ void count_skip(lock::Servers& servers, const lock::AcquireRequest& request, mil
   if (!counted) log::debug(request.name.display() + ": not counted as skipped: " + counted.error().message);
 }
 
-}  // namespace
-
-std::unexpected<Error> unfit_for_quorum(std::string_view why) {
-  return fail(Error::Code::usage, "with several servers you cannot use " + std::string(why));
-}
-
-int status_of(const lock::Acquired& refusal, int conflict_status) {
-  return is_trouble(refusal) ? kNotAcquired : conflict_status;
-}
-
-Result<void> find_kind(lock::Servers& servers, const lock::OwnerId& owner, LockingOptions& options) {
-  using Kind = lock::Mode::Kind;
-  if (options.mode.kind != Kind::plain) return {};
-  const Until end = Until{}.at_most(options.timeout);
-  const auto found = RLOCK_TRY(servers->inspect(options.names.front(), end, {.owner = &owner}));
-  switch (found.lock.layout) {
-    case lock::Layout::plain: break;
-    case lock::Layout::string: options.mode.kind = Kind::set; break;
-    case lock::Layout::semaphore:
-      options.mode = {.kind = Kind::slots, .slots = static_cast<int>(found.slots), .resources = found.resources};
-      break;
-    case lock::Layout::read_write:
-      options.mode.kind = Kind::write;
-      for (const lock::HolderView& holder : found.holders) {
-        if (holder.owner == owner.text() && holder.mode == "read") options.mode.kind = Kind::read;
-      }
-  }
-  return {};
-}
-
-lock::WaitPolicy policy_for(const LockingOptions& options, const Wanted& wanted) {
-  lock::WaitPolicy policy = options.wait;
-  policy.exchange = options.timeout;
-  policy.interrupt = wanted.interrupt;
-  policy.renew_every = wanted.renew_every;
-  policy.at_front = wanted.at_front;
-  if (options.supersede) policy.longest_look = 500ms;  // to ask the holders again
-  return policy;
-}
-
 std::vector<lock::AcquireRequest> requests_for(const LockingOptions& options, const Wanted& wanted) {
   const lock::AncestorLocks held = held_by_ancestors();
   std::vector<lock::AcquireRequest> requests;
@@ -424,9 +382,24 @@ void report_grant(const lock::Hold& hold, milliseconds waited) {
                " (rlock doctor --acl prints the rights), or it has 10000 numbers already");
 }
 
+}  // namespace
+
+std::unexpected<Error> unfit_for_quorum(std::string_view why) {
+  return fail(Error::Code::usage, "with several servers you cannot use " + std::string(why));
+}
+
+int status_of(const lock::Acquired& refusal, int conflict_status) {
+  return is_trouble(refusal) ? kNotAcquired : conflict_status;
+}
+
 Result<lock::Taken> acquire_and_report(lock::Servers& servers, const LockingOptions& options, const Wanted& wanted,
                                        const Events& events) {
-  lock::WaitPolicy policy = policy_for(options, wanted);
+  lock::WaitPolicy policy = options.wait;
+  policy.exchange = options.timeout;
+  policy.interrupt = wanted.interrupt;
+  policy.renew_every = wanted.renew_every;
+  policy.at_front = wanted.at_front;
+  if (options.supersede) policy.longest_look = 500ms;  // to ask the holders again
   if (servers.size() > 1) RLOCK_TRY(check_for_quorum(options.mode, policy));
   const std::vector<lock::AcquireRequest> requests = requests_for(options, wanted);
   const TimePoint begun = BootClock::now();

@@ -19,9 +19,6 @@ struct Wanted {
   lock::AtFront at_front{};
 };
 
-// Finds out how the owner holds the first lock, unless the options say it. Errors: those of a look at the lock.
-Result<void> find_kind(lock::Servers& servers, const lock::OwnerId& owner, LockingOptions& options);
-
 // Acquires all of the locks or none, and reports who holds them while it waits. There are no holds, after a report of
 // the reason, if somebody else holds a lock when the wait is over; the caller reports what has already succeeded.
 // Errors: those of lock::acquire_all; wrong_kind if a name is in use for something else, or with another number of

@@ -27,18 +27,19 @@ Result<std::vector<redis::ClockReading>> read_clock(redis::Client& client, milli
   return readings;
 }
 
-Result<ServerFacts> ask_server(redis::Client& client, const std::string& prefix, milliseconds exchange) {
+Result<ServerFacts> ask_server(redis::Client& client, const DoctorOptions& options) {
+  const milliseconds exchange = options.timeout;
   const auto setting = [&](std::string_view name) {
     return redis::ask_setting(client, name, Until{}.at_most(exchange));
   };
-  return ServerFacts{
-      .info = RLOCK_TRY(redis::ask_info(client, Until{}.at_most(exchange))),
-      .appendfsync = RLOCK_TRY(setting("appendfsync")),
-      .replicas_to_write = RLOCK_TRY(setting("min-replicas-to-write")),
-      .replicas_max_lag = RLOCK_TRY(setting("min-replicas-max-lag")),
-      .default_may_load = RLOCK_TRY(redis::default_user_may_load(client, prefix + "rlock", Until{}.at_most(exchange))),
-      .behind_sentinels = client.address().kind == redis::Address::Kind::sentinel,
-      .private_server = client.address().server.kind == redis::Endpoint::Kind::local};
+  return ServerFacts{.info = RLOCK_TRY(redis::ask_info(client, Until{}.at_most(exchange))),
+                     .appendfsync = RLOCK_TRY(setting("appendfsync")),
+                     .replicas_to_write = RLOCK_TRY(setting("min-replicas-to-write")),
+                     .replicas_max_lag = RLOCK_TRY(setting("min-replicas-max-lag")),
+                     .default_may_load = RLOCK_TRY(
+                         redis::default_user_may_load(client, options.prefix + "rlock", Until{}.at_most(exchange))),
+                     .behind_sentinels = client.address().kind == redis::Address::Kind::sentinel,
+                     .private_server = client.address().server.kind == redis::Endpoint::Kind::local};
 }
 
 // Separates the server's answer from the advice that server_error() appends if a right is missing.
@@ -61,12 +62,12 @@ bool is_guarded(lock::Servers& servers, std::size_t i) {
 }
 
 // Checks one server, apart from the rights of the user, which are the same on all servers of a cluster.
-Result<std::vector<Check>> examine_part(redis::Client& client, bool guarded, const std::string& prefix,
-                                        milliseconds exchange) {
+Result<std::vector<Check>> examine_part(redis::Client& client, bool guarded, const DoctorOptions& options) {
+  const milliseconds exchange = options.timeout;
   const auto readings = RLOCK_TRY(read_clock(client, exchange));
   std::vector<Check> all = {check_round_trip(readings), check_clock(readings)};
   if (const auto lasts = client.certificate_lasts()) all.push_back(check_certificate(*lasts));
-  const ServerFacts facts = RLOCK_TRY(ask_server(client, prefix, exchange));
+  const ServerFacts facts = RLOCK_TRY(ask_server(client, options));
   if (facts.behind_sentinels) all.push_back(check_sentinels(client.standing(Until{}.at_most(exchange))));
   // It refuses nearly everything now, so the other checks would be misleading.
   if (facts.info && facts.info->number("loading").value_or(0) != 0) {
@@ -82,11 +83,11 @@ Result<std::vector<Check>> examine_part(redis::Client& client, bool guarded, con
 }
 
 // Checks each server of a cluster. A server that does not answer is a failed check.
-std::vector<Check> examine_parts(std::vector<redis::Client>& parts, const std::string& prefix, milliseconds exchange) {
+std::vector<Check> examine_parts(std::vector<redis::Client>& parts, const DoctorOptions& options) {
   std::vector<Check> all;
   for (redis::Client& part : parts) {
     const std::string which = escaped(part.address().display());
-    const auto checks = examine_part(part, false, prefix, exchange);
+    const auto checks = examine_part(part, false, options);
     if (!checks) {
       all.push_back(
           {Verdict::fail, "server", checks.error().message, "its locks are unavailable: make sure that it runs"});
@@ -98,33 +99,31 @@ std::vector<Check> examine_parts(std::vector<redis::Client>& parts, const std::s
   return all;
 }
 
-Result<std::vector<Check>> examine(lock::Servers& servers, std::size_t i, const std::string& prefix,
-                                   milliseconds exchange) {
+Result<std::vector<Check>> examine(lock::Servers& servers, std::size_t i, const DoctorOptions& options) {
   redis::Client& client = servers.client(i);
-  auto parts = RLOCK_TRY(client.parts(Until{}.at_most(exchange)));
+  auto parts = RLOCK_TRY(client.parts(Until{}.at_most(options.timeout)));
   std::vector<Check> all;
   if (parts.empty()) {
-    all = RLOCK_TRY(examine_part(client, is_guarded(servers, i), prefix, exchange));
+    all = RLOCK_TRY(examine_part(client, is_guarded(servers, i), options));
     // A replica refuses everything, regardless of the user's rights.
     const auto replica = [](const Check& check) { return check.name == "role" && check.verdict == Verdict::fail; };
     if (std::ranges::any_of(all, replica)) return all;
   } else {
-    all.push_back(check_slots(static_cast<int>(parts.size()), client.slots_without_server()));
-    std::ranges::copy(examine_parts(parts, prefix, exchange), std::back_inserter(all));
+    all.push_back(check_slots(static_cast<int>(parts.size()), client.address().slots->without_owner()));
+    std::ranges::copy(examine_parts(parts, options), std::back_inserter(all));
   }
   const lock::HolderInfo self = describe_self("rlock doctor");
-  for (const lock::Tried& tried : RLOCK_TRY(lock::try_rights(client, prefix, self, exchange))) {
-    all.push_back(check_of(tried, prefix.empty()));
+  for (const lock::Tried& tried : RLOCK_TRY(lock::try_rights(client, options.prefix, self, options.timeout))) {
+    all.push_back(check_of(tried, options.prefix.empty()));
   }
   return all;
 }
 
 // A minority that does not answer is only a warning, because the others keep the locks.
-Result<std::vector<Check>> examine_quorum(lock::Servers& servers, const std::string& prefix, milliseconds exchange) {
+Result<std::vector<Check>> examine_quorum(lock::Servers& servers, const DoctorOptions& options) {
   std::vector<Result<std::vector<Check>>> found;
-  for (std::size_t i = 0; i < servers.size(); ++i) found.push_back(examine(servers, i, prefix, exchange));
-  const bool enough = static_cast<std::size_t>(std::ranges::count_if(
-                          found, [](const auto& one) { return one.has_value(); })) >= lock::majority_of(servers.size());
+  for (std::size_t i = 0; i < servers.size(); ++i) found.push_back(examine(servers, i, options));
+  const bool enough = lock::most(found, [](const auto&) { return true; });
   std::vector<Check> all;
   for (std::size_t i = 0; i < servers.size(); ++i) {
     all.push_back({Verdict::ok, "server", servers.quorum()->member(i).address, ""});
@@ -206,11 +205,16 @@ Result<std::vector<ToAccept>> servers_to_accept(lock::Servers& servers, millisec
 Result<int> accept_epochs(lock::Servers& servers, const DoctorOptions& options) {
   std::vector<Error> silent;
   const auto accepted = RLOCK_TRY(servers_to_accept(servers, options.timeout, silent));
-  const bool go_on =
-      accepted.empty() || options.yes ||
-      RLOCK_TRY(confirmed("Grant locks at once? Jobs that took one before this and still run would then overlap with "
-                          "others."));
-  if (!go_on) return print("unchanged\n", kNotAcquired);
+  const auto answer = accepted.empty() || options.yes
+                          ? Result<bool>(true)
+                          : confirmed(
+                                "Grant locks at once? Jobs that took one before this and still run would then "
+                                "overlap with others.");
+  if (!answer || !*answer) {
+    for (const auto& [client, shown] : accepted) lock::forget_mark(*client, Until{}.at_most(options.timeout));
+    if (!answer) return std::unexpected(answer.error());
+    return print("unchanged\n", kNotAcquired);
+  }
   const std::string who = asker("rlock doctor --accept-epoch") + " at " + date_text(since_1970());
   for (const auto& [client, shown] : accepted) {
     if (auto done = lock::accept_epoch(*client, shown, who, Until{}.at_most(options.timeout)); !done) {
@@ -234,8 +238,7 @@ Result<int> execute(DoctorOptions& options) {
   }
   lock::Servers servers = RLOCK_TRY(client_for(options));
   if (options.accept_epoch) return accept_epochs(servers, options);
-  const auto all = RLOCK_TRY(servers.size() > 1 ? examine_quorum(servers, options.prefix, options.timeout)
-                                                : examine(servers, 0, options.prefix, options.timeout));
+  const auto all = RLOCK_TRY(servers.size() > 1 ? examine_quorum(servers, options) : examine(servers, 0, options));
   constexpr int kStatuses[] = {kDone, kWarned, kConfig};
   const Verdict worst = std::ranges::max(all, {}, &Check::verdict).verdict;
   return print(options.json ? in_json(all) : in_words(all), kStatuses[static_cast<std::size_t>(worst)]);

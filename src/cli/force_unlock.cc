@@ -27,26 +27,22 @@ Holders holders_of(const lock::Status& status, const std::optional<lock::OwnerId
   return holders;
 }
 
-const lock::HolderView* find(const lock::Status& status, const std::string& owner) {
-  const auto found = std::ranges::find(status.holders, owner, &lock::HolderView::owner);
-  return found == status.holders.end() ? nullptr : &*found;
-}
-
 bool all_shown(const lock::Status& status) { return status.number == static_cast<long long>(status.holders.size()); }
 
-std::unexpected<Error> unchanged(const lock::Status& status, const std::string& why) {
-  return fail(Error::Code::wrong_kind, status.name().display() + ": unchanged: " + why);
+// Always fails with wrong_kind.
+std::unexpected<Error> not_ours(const lock::Status& status, const std::string& what) {
+  return fail(Error::Code::wrong_kind, status.name().display() + what);
 }
 
 // The one that is meant may be among the holders that are not known.
 std::unexpected<Error> not_known(const lock::Status& status, const std::string& none) {
-  return unchanged(status, "only the first " + std::to_string(status.holders.size()) + " of " +
-                               std::to_string(status.number) + " holders are known, and " + none +
-                               "; try again when there are fewer");
+  return not_ours(status, ": unchanged: only the first " + std::to_string(status.holders.size()) + " of " +
+                              std::to_string(status.number) + " holders are known, and " + none +
+                              "; try again when there are fewer");
 }
 
 std::unexpected<Error> none_chosen(const lock::Status& status, const std::optional<lock::OwnerId>& owner) {
-  if (all_shown(status)) return unchanged(status, held_by(status));
+  if (all_shown(status)) return not_ours(status, ": unchanged: " + held_by(status));
   return not_known(status, owner ? in_quotes(owner->text()) + " is not one of them" : "rlock took none");
 }
 
@@ -54,10 +50,10 @@ std::unexpected<Error> none_chosen(const lock::Status& status, const std::option
 // slot may be the number of another. Errors: wrong_kind, if its owner cannot be known.
 Result<std::optional<lock::OwnerId>> owner_of(const lock::Status& status, const std::string& slot) {
   if (status.names_hidden) {
-    return unchanged(status,
-                     "the names of its slots cannot be read; give --owner instead of --slot, or a user with the "
-                     "right to " +
-                         escaped(status.name().pool_key()));
+    return not_ours(status,
+                    ": unchanged: the names of its slots cannot be read; give --owner instead of --slot, or a user "
+                    "with the right to " +
+                        escaped(status.name().pool_key()));
   }
   const bool named = !status.resources.empty();
   const long long number = whole_number(slot).value_or(-1);
@@ -87,7 +83,7 @@ Result<int> slot_not_held(const lock::Status& status, const std::string& slot) {
 // Those that a job has left to their owner (rlock run --owner), who does not listen.
 std::vector<lock::HolderView> left_to_owner(std::vector<lock::HolderView> holders, const lock::Status& status) {
   std::erase_if(holders, [&](const lock::HolderView& one) {
-    const lock::HolderView* now = find(status, one.owner);
+    const lock::HolderView* now = status.holder_of(one.owner);
     return !now || now->who.listens;
   });
   return holders;
@@ -106,10 +102,10 @@ class TakenLock {
   Result<lock::Status> look_for(const std::vector<lock::HolderView>& holders) const {
     lock::Status status = RLOCK_TRY(look());
     for (const lock::HolderView& one : holders) {
-      if (all_shown(status) || find(status, one.owner)) continue;
+      if (all_shown(status) || status.holder_of(one.owner)) continue;
       const auto owner = lock::OwnerId::as_stored(one.owner);
       const lock::Status again = RLOCK_TRY(look(&owner));
-      if (const lock::HolderView* found = find(again, one.owner)) status.holders.push_back(*found);
+      if (const lock::HolderView* found = again.holder_of(one.owner)) status.holders.push_back(*found);
     }
     return status;
   }
@@ -121,15 +117,15 @@ class TakenLock {
                               : status.holder() && status.holder()->by_set;
     const bool doubtful = by_set && !options_.by_set;
     if (!other && !doubtful) return {};
-    return not_ours(": not a lock, but " + status.other_kind.text() + "; rlock did not change it" +
-                    (doubtful ? "; if it is a lock, give --protocol set" : ""));
+    return not_ours(status, ": not a lock, but " + status.other_kind.text() + "; rlock did not change it" +
+                                (doubtful ? "; if it is a lock, give --protocol set" : ""));
   }
 
   // Takes the lock from one of its holders. False: a command has begun under this hold since `holder` was shown, so
   // that stays as it is.
   Result<bool> take_from(const lock::HolderView& holder, const lock::Status& status) const {
     const std::string by = asker("rlock force-unlock");
-    const bool recorded = options_.history || holder.in_history;
+    const bool recorded = options_.history || holder.who.in_history;
     lock::HistoryNote note;
     if (recorded) {
       lock::PastHold past = past_of(status, lock::OwnerId::as_stored(holder.owner));
@@ -142,9 +138,10 @@ class TakenLock {
     switch (released.outcome) {
       case lock::ReleaseOutcome::other_owner:
         // One of several holders has released it.
-        return alone ? not_ours(": unchanged, because another owner has taken it in the meantime") : Result<bool>(true);
+        return alone ? not_ours(status, ": unchanged, because another owner has taken it in the meantime")
+                     : Result<bool>(true);
       case lock::ReleaseOutcome::other_kind:
-        return not_ours(": unchanged, because it has become " + released.instead.text());
+        return not_ours(status, ": unchanged, because it has become " + released.instead.text());
       case lock::ReleaseOutcome::changed: return false;
       case lock::ReleaseOutcome::free: RLOCK_TRY(say(": has become free in the meantime")); return true;
       default: break;
@@ -188,7 +185,7 @@ class TakenLock {
       if (!RLOCK_TRY(take_from_each(left_to_owner(holders, status), status))) return std::nullopt;
       if (over.over()) break;
       if (BootClock::now() < speak_at) continue;
-      RLOCK_TRY(report_silence(status, holders));
+      RLOCK_TRY(report_silence(holders));
       speak_at = TimePoint::max();
     }
     log::error(shown_ + ": still held after " + format_duration(wait) +
@@ -196,10 +193,6 @@ class TakenLock {
     return kNotAcquired;
   }
 
-  // Always fails with wrong_kind.
-  std::unexpected<Error> not_ours(const std::string& what) const {
-    return fail(Error::Code::wrong_kind, shown_ + what);
-  }
   Result<void> say(const std::string& what) const { return print(shown_ + what + "\n"); }
 
  private:
@@ -221,12 +214,12 @@ class TakenLock {
     constexpr milliseconds kLately = 500ms;
     bool expired = false;
     std::erase_if(holders, [&](const lock::HolderView& one) {
-      if (status.state == lock::Status::State::held && find(status, one.owner)) return false;
+      if (status.state == lock::Status::State::held && status.holder_of(one.owner)) return false;
       expired = expired || (one.expires_in && *one.expires_in < later + kLately);
       return true;
     });
     for (lock::HolderView& one : holders) {
-      if (const lock::HolderView* now = find(status, one.owner)) one.expires_in = now->expires_in;
+      if (const lock::HolderView* now = status.holder_of(one.owner)) one.expires_in = now->expires_in;
     }
     return expired;
   }
@@ -247,11 +240,8 @@ class TakenLock {
     return heard;
   }
 
-  Result<void> report_silence(const lock::Status& status, const std::vector<lock::HolderView>& holders) const {
-    std::optional<milliseconds> left;
-    for (const lock::HolderView& one : status.holders) {
-      if (std::ranges::count(holders, one.owner, &lock::HolderView::owner) > 0) left = std::max(left, one.expires_in);
-    }
+  Result<void> report_silence(const std::vector<lock::HolderView>& holders) const {
+    const auto left = std::ranges::max(holders, {}, &lock::HolderView::expires_in).expires_in;
     return say(": the holder does not answer; it may be stopping already" +
                (left ? "; its lease ends in " + rough_duration(*left) + " unless it renews" : "") +
                "; waiting for that; --now would take the lock away at once, while its command may still run");
@@ -291,7 +281,7 @@ Result<int> not_held(lock::Servers& servers, const lock::Status& status, millise
 // Whether another command has begun under the hold of one that would be asked to stop.
 bool another_began(const std::vector<lock::HolderView>& asked, const lock::Status& now) {
   return std::ranges::any_of(asked, [&](const lock::HolderView& before) {
-    const lock::HolderView* one = find(now, before.owner);
+    const lock::HolderView* one = now.holder_of(before.owner);
     const auto is_new = [&](const std::string& word) { return !before.begun.contains(word); };
     return one && (one->holds > before.holds || std::ranges::any_of(split(one->begun, ' '), is_new));
   });
@@ -316,7 +306,7 @@ Result<std::optional<int>> look_and_take(lock::Servers& servers, const TakenLock
   if (!RLOCK_TRY(taken.take_from_each(holders.not_asked, status))) return std::nullopt;
   const bool alone = status.number == static_cast<long long>(holders.asked.size());
   std::optional<int> done = kDone;
-  if (!holders.asked.empty()) done = RLOCK_TRY(taken.ask_to_stop(holders.asked, alone, *options.wait));
+  if (!holders.asked.empty()) done = RLOCK_TRY(taken.ask_to_stop(holders.asked, alone, options.wait));
   if (done != kDone || options.owner || all_shown(status)) return done;
   log::error(options.name().display() + ": only the first " + std::to_string(status.holders.size()) + " of " +
              std::to_string(status.number) + " holders; run it again for the others");

@@ -96,11 +96,7 @@ Result<int> stop(const redis::LocalServer& server, bool anyway, milliseconds exc
 
 Result<int> execute(LocalOptions& options) {
   const redis::LocalServer server = RLOCK_TRY(local_server_for(options));
-  switch (options.action) {
-    case LocalOptions::Action::status: return show(server, options.timeout);
-    case LocalOptions::Action::stop: return stop(server, options.yes, options.timeout);
-  }
-  return kInternal;
+  return options.stop ? stop(server, options.yes, options.timeout) : show(server, options.timeout);
 }
 
 }  // namespace rlock::cli

@@ -69,8 +69,8 @@ lock::HistoryNote note_of(const lock::LockName& name, const Result<lock::Status>
 // A command of `rlock run` would go on, beside the next one. Errors: wrong_kind.
 Result<void> expect_no_command(const Result<lock::Status>& status, const lock::OwnerId& owner) {
   if (!status) return {};  // the release says why
-  const auto hold = std::ranges::find(status->holders, owner.text(), &lock::HolderView::owner);
-  if (hold == status->holders.end() || !hold->is_of_run()) return {};
+  const lock::HolderView* hold = status->holder_of(owner.text());
+  if (!hold || !hold->is_of_run()) return {};
   // The acquire's, beside that of run --owner. Other additional holds are those of nested runs.
   if (hold->who.pid == 0 && hold->holds > 1) return {};
   return fail(Error::Code::wrong_kind, "not released: rlock run has it, " + hold->who.process() +

@@ -9,6 +9,7 @@
 #include "lock/successes.h"
 #include "options/passwords.h"
 #include "options/settings.h"
+#include "options/trusted_file.h"
 #include "run/frontend.h"
 #include "show/print.h"
 #include "show/status.h"
@@ -24,19 +25,6 @@ std::string urls_for_command(std::vector<redis::Address> addresses) {
   return joined(addresses, " ", &redis::Address::url);
 }
 
-using SetVariable = std::function<void(const char* variable, const std::optional<std::string>& value)>;
-
-void add_tls_variables(const SetVariable& set, const redis::TlsSettings& tls) {
-  const std::pair<const char*, const std::string&> texts[] = {{"RLOCK_TLS_CA", tls.ca},
-                                                              {"RLOCK_TLS_CERT", tls.certificate},
-                                                              {"RLOCK_TLS_KEY", tls.key},
-                                                              {"RLOCK_TLS_SERVER_NAME", tls.server_name}};
-  for (const auto& [variable, text] : texts) {
-    if (!text.empty()) set(variable, text);
-  }
-  set("RLOCK_TLS_INSECURE", tls.insecure ? "true" : "false");
-}
-
 // The variables by which a nested rlock finds the same servers from any folder. Unsets our own ones that differ.
 std::vector<std::string> server_variables(const CommonOptions& options, const std::vector<redis::Address>& addresses) {
   std::vector<std::string> all = {"RLOCK_URL=" + urls_for_command(addresses)};
@@ -44,12 +32,12 @@ std::vector<std::string> server_variables(const CommonOptions& options, const st
     unsetenv(variable);
     if (value) all.push_back(variable + ("=" + *value));
   };
-  // The path of a pipe is of no use, because we have already read it.
+  // A pipe is of no use, because we have already read it.
   const auto set_file = [&](const char* variable, const std::optional<std::string>& path) {
     if (!path) return;
     std::error_code ignored;
-    const bool is_file = std::filesystem::is_regular_file(*path, ignored);
-    set(variable, is_file ? std::optional(std::filesystem::absolute(*path, ignored).string()) : std::nullopt);
+    const bool is_file = std::filesystem::is_regular_file(*path, ignored) && means_one_file(*path);
+    set(variable, is_file ? std::optional(absolute(*path)) : std::nullopt);
   };
   if (const auto& from = options.password_from) {
     set("RLOCK_PASSWORD_COMMAND", {});  // only one of them is allowed
@@ -61,22 +49,17 @@ std::vector<std::string> server_variables(const CommonOptions& options, const st
   if (options.sentinel_user) set("RLOCK_SENTINEL_USER", options.sentinel_user);
   set_file("RLOCK_CONFIG", options.config_for_command);
   const auto over_tls = std::ranges::find_if(addresses, [](const auto& one) { return one.server.tls.has_value(); });
-  if (over_tls != addresses.end()) add_tls_variables(set, *over_tls->server.tls);
+  if (over_tls == addresses.end()) return all;
+  const redis::TlsSettings& tls = *over_tls->server.tls;
+  const std::pair<const char*, const std::string&> texts[] = {{"RLOCK_TLS_CA", tls.ca},
+                                                              {"RLOCK_TLS_CERT", tls.certificate},
+                                                              {"RLOCK_TLS_KEY", tls.key},
+                                                              {"RLOCK_TLS_SERVER_NAME", tls.server_name}};
+  for (const auto& [variable, text] : texts) {
+    if (!text.empty()) set(variable, text);
+  }
+  set("RLOCK_TLS_INSECURE", tls.insecure ? "true" : "false");
   return all;
-}
-
-// The values of RLOCK_SLOT and RLOCK_RESOURCE are known only once the lock is held. Under a lock without slots, the
-// command gets those of an outer run, whose resource it works with.
-void add_slots(const lock::Mode& mode, const HoldTexts& texts, std::vector<std::string>& variables,
-               std::vector<std::string>& late_variables) {
-  if (mode.kind == lock::Mode::Kind::slots) {
-    late_variables.push_back("RLOCK_SLOT=" + texts.slots);
-    if (!mode.resources.empty()) late_variables.push_back("RLOCK_RESOURCE=" + texts.resources);
-    return;
-  }
-  for (const std::string variable : {"RLOCK_SLOT", "RLOCK_RESOURCE"}) {
-    if (const char* text = std::getenv(variable.c_str())) variables.push_back(variable + "=" + text);
-  }
 }
 
 // Variables in which systemd names the process that they are for. It names rlock, which it has started for the command.
@@ -102,8 +85,16 @@ run::Command command_for(const RunOptions& options, std::vector<std::string> var
   for (const lock::Hold& hold : holds) held = held.with(hold.name(), hold.owner);
   variables.insert(variables.end(),
                    {"RLOCK_NAME=" + texts.names, "RLOCK_OWNER=" + texts.owners, "RLOCK_HELD=" + held.text()});
+  // Their values are known only once the lock is held.
   std::vector<std::string> late_variables = {"RLOCK_TOKEN=" + texts.tokens};
-  add_slots(options.mode, texts, variables, late_variables);
+  if (options.mode.kind == lock::Mode::Kind::slots) {
+    late_variables.push_back("RLOCK_SLOT=" + texts.slots);
+    if (!options.mode.resources.empty()) late_variables.push_back("RLOCK_RESOURCE=" + texts.resources);
+  } else {  // the command gets those of an outer run, whose resource it works with
+    for (const std::string variable : {"RLOCK_SLOT", "RLOCK_RESOURCE"}) {
+      if (const char* text = std::getenv(variable.c_str())) variables.push_back(variable + "=" + text);
+    }
+  }
   run::Command command{options.command, environment_without_secrets(std::move(variables)), std::move(late_variables)};
   command.with_own_pid = take_own_pid(command.environment);
   return command;
@@ -166,6 +157,25 @@ void report_success(const RunOptions& options, const lock::Succeeded& found, con
   }
 }
 
+// Finds out how the owner holds the first lock, unless the options say it. Errors: those of a look at the lock.
+Result<void> find_kind(lock::Servers& servers, const lock::OwnerId& owner, LockingOptions& options) {
+  using Kind = lock::Mode::Kind;
+  if (options.mode.kind != Kind::plain) return {};
+  const Until end = Until{}.at_most(options.timeout);
+  const auto found = RLOCK_TRY(servers->inspect(options.names.front(), end, {.owner = &owner}));
+  switch (found.lock.layout) {
+    case lock::Layout::plain: break;
+    case lock::Layout::string: options.mode.kind = Kind::set; break;
+    case lock::Layout::semaphore:
+      options.mode = {.kind = Kind::slots, .slots = static_cast<int>(found.slots), .resources = found.resources};
+      break;
+    case lock::Layout::read_write:
+      const lock::HolderView* holder = found.holder_of(owner.text());
+      options.mode.kind = holder && holder->mode == "read" ? Kind::read : Kind::write;
+  }
+  return {};
+}
+
 // Whether waiters are reported to the job. A quorum has no queue.
 Result<bool> can_watch_waiters(const RunOptions& options, bool quorum) {
   const bool hook = !options.hooks.on_wanted.empty();
@@ -180,9 +190,9 @@ Result<Ending> run_under_lock(RunOptions& options, const run::Inherited& inherit
   const bool watches_waiters = RLOCK_TRY(can_watch_waiters(options, servers.quorum()));
   if (options.owner) RLOCK_TRY(find_kind(servers, *options.owner, options));
   const TimePoint begun = BootClock::now();
-  lock::HolderInfo self = describe_self(options.shown_command, options);
+  // Without the arguments, which may contain secrets.
+  lock::HolderInfo self = describe_self(options.command.front(), options);
   self.listens = true;
-  self.in_history = options.history;
   if (options.renew) self.renewal = options.timing.lease;
   // As long as --min-hold, so that the server keeps the lock for that time even if all guards are killed at once.
   const milliseconds lease = std::max(options.timing.lease, options.min_hold);
@@ -200,7 +210,6 @@ Result<Ending> run_under_lock(RunOptions& options, const run::Inherited& inherit
         .max_hold = options.max_hold,
         .min_hold = options.min_hold,
         .leftovers = options.leftovers,
-        .leftovers_kept_by = "--leftovers wait or ignore",
         .isolate = options.isolate,
         .hooks = options.hooks,
         .watches_waiters = watches_waiters,

@@ -48,7 +48,7 @@ Result<void> check_tls_file(const char* option, const std::string& path, bool se
   if (!opened) return std::unexpected(std::move(opened).error().in(option));
   const auto& file = *opened;
   if (!file) return bad_file(errno_text(ENOENT));
-  if (!file->is_file()) return bad_file("not a regular file, so it cannot be read again");
+  if (!file->can_be_opened_again()) return bad_file("not a regular file, so it cannot be read again");
   if (secret && file->read_by_others()) {
     return bad_file("others may read the key; run chmod 600 " + escaped(shell_word(path)));
   }
@@ -157,12 +157,8 @@ std::string program_of(redis::Connection& server, const Until& until) {
 
 std::string client_name(const std::vector<lock::LockName>& locks) {
   constexpr std::size_t kMost = 200;  // keep CLIENT LIST readable
-  std::string name = "rlock:";
-  for (const lock::LockName& lock : locks) {
-    if (name.size() > kMost) break;
-    name += (name.ends_with(':') ? "" : ",") + redis::percent_encoded(lock.text()).substr(0, kMost);
-  }
-  return name;
+  const auto encoded = [](const lock::LockName& lock) { return redis::percent_encoded(lock.text()); };
+  return "rlock:" + joined(locks, ",", encoded).substr(0, kMost);
 }
 
 // `naming`: these options, if they name locks.
@@ -246,11 +242,12 @@ lock::HolderInfo describe_self(std::string command, const LockingOptions& option
   self.user = account ? account->name : std::to_string(geteuid());
   self.command = std::move(command);
   self.pid = getpid();
+  self.in_history = options.history;
   return self;
 }
 
 std::string asker(std::string_view with) {
-  const lock::HolderInfo self = describe_self("");
+  static const lock::HolderInfo self = describe_self("");  // once: the user may be in a slow directory
   return self.user + "@" + self.host + " (" + std::string(with) + ")";
 }
 

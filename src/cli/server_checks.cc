@@ -97,7 +97,7 @@ Check check_eviction(const ServerInfo& info, const ServerFacts&) {
   if (*most <= 0) return fine("no memory limit");
   const std::string policy = shown(info, "maxmemory_policy");
   if (policy.empty()) return unknown();
-  const long long percent = static_cast<long long>(static_cast<double>(*used) / static_cast<double>(*most) * 100);
+  const long long percent = *used / std::max(*most / 100, 1LL);
   const std::string seen = std::to_string(percent) + " % of maxmemory used, maxmemory-policy " + policy;
   if (redis::evicts_by(info)) {
     return failure(seen, "the server may evict a lock that is held: set maxmemory-policy noeviction");

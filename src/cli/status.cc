@@ -25,23 +25,17 @@ struct Question {
   bool successes = false;  // and for what is remembered of jobs that run once, of named locks
 };
 
-// The locks that look() does not have: the user has no right to them, or they do not fit.
-struct Unseen {
-  std::size_t refused = 0;
-  lock::LeftOut left_out;
-};
-
 // None for servers of a cluster, and for those that do not answer.
-lock::Answers<std::optional<lock::Epoch>> epochs_of(lock::Servers& servers, milliseconds exchange, const Until& until) {
+lock::Answers<std::optional<lock::Epoch>> epochs_of(lock::Servers& servers, milliseconds exchange) {
   const auto ask = [](redis::Client& client, const Until& end) -> Result<std::optional<lock::Epoch>> {
     if (client.address().slots) return std::nullopt;
     return lock::read_epoch(client, end);
   };
-  return servers.ask_each<std::optional<lock::Epoch>>(ask, exchange, until.at_most(exchange));
+  return servers.ask_each<std::optional<lock::Epoch>>(ask, exchange, Until{}.at_most(exchange));
 }
 
-void add_epochs(std::vector<lock::Status>& all, lock::Servers& servers, milliseconds exchange, const Until& until) {
-  const auto epochs = epochs_of(servers, exchange, until);
+void add_epochs(std::vector<lock::Status>& all, lock::Servers& servers, milliseconds exchange) {
+  const auto epochs = epochs_of(servers, exchange);
   for (lock::Status& status : all) {
     if (!servers.quorum()) status.epoch = epochs.front().value_or(std::nullopt);
     for (std::size_t i = 0; i < std::min(status.servers.size(), epochs.size()); ++i) {
@@ -61,22 +55,17 @@ void add_successes(lock::Status& status, lock::Servers& servers, milliseconds ex
 }
 
 // `also`: as in lock::inspect_all.
-Result<std::vector<lock::Status>> look(lock::Servers& servers, const Question& question,
-                                       const std::set<lock::LockName>& also = {}, Unseen* unseen = nullptr) {
-  const Until until;
-  std::vector<lock::Status> all;
-  if (question.names.empty()) {
-    lock::Listing listing = RLOCK_TRY(lock::inspect_all(servers, question.exchange, until, also));
-    if (unseen) *unseen = {listing.refused.size(), std::move(listing.left_out)};
-    all = std::move(listing.locks);
-  }
+Result<lock::Listing> look(lock::Servers& servers, const Question& question,
+                           const std::set<lock::LockName>& also = {}) {
+  lock::Listing all;
+  if (question.names.empty()) all = RLOCK_TRY(lock::inspect_all(servers, question.exchange, also));
   for (const lock::LockName& name : question.names) {
-    const Until end = until.at_most(question.exchange);
-    all.push_back(RLOCK_TRY(servers->inspect(name, end)));
-    if (question.successes) add_successes(all.back(), servers, question.exchange);
-    if (question.if_known) all.back().known = lock::is_known(servers, all.back(), end);
+    const Until end = Until{}.at_most(question.exchange);
+    lock::Status& status = all.locks.emplace_back(RLOCK_TRY(servers->inspect(name, end)));
+    if (question.successes) add_successes(status, servers, question.exchange);
+    if (question.if_known) status.known = lock::is_known(servers, status, end);
   }
-  if (question.epochs) add_epochs(all, servers, question.exchange, until);
+  if (question.epochs) add_epochs(all.locks, servers, question.exchange);
   return all;
 }
 
@@ -89,7 +78,7 @@ std::vector<std::string> remarks_on(lock::Servers& servers, milliseconds exchang
     if (!why.empty()) remarks.push_back(why + "; the other servers of the quorum have answered");
   }
   if (!held_back) return remarks;
-  const auto epochs = epochs_of(servers, exchange, Until{});
+  const auto epochs = epochs_of(servers, exchange);
   for (std::size_t i = 0; i < epochs.size(); ++i) {
     const auto epoch = epochs[i].value_or(std::nullopt);
     if (epoch && epoch->back) {
@@ -124,11 +113,6 @@ std::string left_out_text(const lock::LeftOut& left_out) {
 
 // How many past holds of each lock `status --html` shows: enough to see a change, and few enough for hundreds of locks.
 inline constexpr std::size_t kHoldsOfEach = 100;
-
-struct PageOptions {
-  Zone zone = Zone::utc;
-  bool only_history = false;  // is enough, if the user has no right to the present state
-};
 
 void add_remark(std::string& text, const std::string& remark) { text += (text.empty() ? "" : ", ") + remark; }
 
@@ -170,39 +154,40 @@ Result<void> add_holds(PageFacts& facts, lock::Servers& servers, lock::HistoryQu
 // Those of the question, or all that are held or among `past`.
 Result<void> add_locks(PageFacts& facts, lock::Servers& servers, const Question& question,
                        const std::set<lock::LockName>& past, bool may_be_refused) {
-  Unseen unseen;
-  auto locks = look(servers, question, past, &unseen);
-  facts.refused = unseen.refused;
-  if (locks) {
-    facts.locks = *std::move(locks);
-  } else if (may_be_refused && locks.error().code == Error::Code::denied) {
-    facts.remarks.push_back("It is unknown who holds the locks now: " + locks.error().message);
-  } else {
-    return std::unexpected(std::move(locks).error());
+  auto found = look(servers, question, past);
+  if (!found) {
+    if (!may_be_refused || found.error().code != Error::Code::denied) return std::unexpected(std::move(found).error());
+    facts.remarks.push_back("It is unknown who holds the locks now: " + found.error().message);
+    return {};
   }
+  facts.locks = std::move(found->locks);
+  facts.refused = found->refused.size();
   if (facts.refused > 0) facts.remarks.push_back("It is " + unknown_holders(facts.refused));
-  if (auto remark = left_out_text(unseen.left_out); !remark.empty()) facts.remarks.push_back(std::move(remark));
+  if (auto remark = left_out_text(found->left_out); !remark.empty()) facts.remarks.push_back(std::move(remark));
   return {};
 }
 
 // Writes the page of `status --html` and `history --html`, which is one because a reader asks both who holds a lock and
-// what happened to it: the locks of the question, or if it names none, all that are held or have holds that the query
+// what happened to it: the locks of the options, or if these name none, all that are held or have holds that the query
 // wants. Errors: those of lock::read_history and look().
-Result<int> write_page(lock::Servers& servers, const Question& question, const lock::HistoryQuery& query,
-                       const PageOptions& options) {
-  PageFacts facts{.now = since_1970(), .zone = options.zone};
-  RLOCK_TRY(add_holds(facts, servers, query, question.exchange));
-  auto totals = lock::read_totals(servers, query.names, question.exchange);
+Result<int> write_page(lock::Servers& servers, const NamingOptions& options, const lock::HistoryQuery& query,
+                       Zone zone) {
+  // For `history`, which reads the newest holds of all locks together, these are enough if the user has no right to the
+  // present state.
+  const bool only_history = !query.of_each;
+  PageFacts facts{.now = since_1970(), .zone = zone};
+  RLOCK_TRY(add_holds(facts, servers, query, options.timeout));
+  auto totals = lock::read_totals(servers, options.names, options.timeout);
   if (!totals && totals.error().code != Error::Code::denied) return std::unexpected(std::move(totals).error());
   if (totals) facts.totals = *std::move(totals);
   std::set<lock::LockName> past;
   for (const lock::PastHold& hold : facts.holds) past.insert(hold.name);
   // Jobs that did not get a lock have no holds.
   for (const auto& [name, unused] : facts.totals) {
-    if (!options.only_history) past.insert(name);
+    if (!only_history) past.insert(name);
   }
-  RLOCK_TRY(add_locks(facts, servers, question, past, options.only_history));
-  std::ranges::move(remarks_on(servers, question.exchange, true), std::back_inserter(facts.remarks));
+  RLOCK_TRY(add_locks(facts, servers, {.names = options.names, .exchange = options.timeout}, past, only_history));
+  std::ranges::move(remarks_on(servers, options.timeout, true), std::back_inserter(facts.remarks));
   RLOCK_TRY(print_data(page_text(facts)));
   return kDone;
 }
@@ -252,20 +237,19 @@ Result<std::string> for_prometheus(lock::Servers& servers, const Question& quest
   std::set<lock::LockName> once;
   if (names.empty()) once = RLOCK_TRY(lock::names_with_successes(servers, exchange));
   known.insert(once.begin(), once.end());
-  Unseen unseen;
-  auto states = RLOCK_TRY(look(servers, question, known, &unseen));
-  if (const std::string remark = left_out_text(unseen.left_out); !remark.empty()) log::warning(remark);
-  for (lock::Status& status : states) {
+  auto found = RLOCK_TRY(look(servers, question, known));
+  if (const std::string remark = left_out_text(found.left_out); !remark.empty()) log::warning(remark);
+  for (lock::Status& status : found.locks) {
     if (once.contains(status.name())) add_successes(status, servers, exchange);
   }
   std::map<std::string, ServerState> answer;
-  const auto epochs = epochs_of(servers, exchange, Until{});
+  const auto epochs = epochs_of(servers, exchange);
   for (std::size_t i = 0; i < servers.size(); ++i) {
     ServerState& server = answer[escaped(servers.client(i).address().display())];
     if (servers.quorum()) server.up = servers.quorum()->member(i).silence.empty();
     server.epoch = epochs[i].value_or(std::nullopt);
   }
-  return prometheus_text(states, last, totals, answer, unseen.left_out);
+  return prometheus_text(found.locks, last, totals, answer, found.left_out);
 }
 
 // The last success of that name, in what is remembered for --once and in the history (a quorum's newest thousand).
@@ -301,20 +285,19 @@ Result<int> have_succeeded(lock::Servers& servers, const StatusOptions& options)
     const auto last = RLOCK_TRY(last_success(servers, name, options.timeout));
     const bool never = last.known.empty();
     const std::string who = never ? "" : success_text(last.known.front(), last.ago(last.known.front()));
-    const bool in_time = !never && last.ago(last.known.front()) <= options.succeeded_within;
+    const bool in_time = !never && last.ago(last.known.front()) <= *options.succeeded_within;
     if (!in_time) result = kNothing;
     const std::string failed =
         in_time || last.failed.empty() ? "" : "; " + failure_text(last.failed.front(), last.ago(last.failed.front()));
     text += name.display() + ": " +
             (in_time ? "succeeded " + who
              : never ? "no success is known from the history or --once"
-                     : "no success within " + format_duration(options.succeeded_within) + "; the last was " + who) +
+                     : "no success within " + format_duration(*options.succeeded_within) + "; the last was " + who) +
             failed + RLOCK_TRY(what_is_in_the_way(servers, name, options.timeout)) + "\n";
   }
   return print(text, result);
 }
 
-using Answer = Result<std::vector<lock::Status>>;
 constexpr milliseconds kEvery = 1s;
 constexpr const char* kClear = "\033[H\033[2J";
 
@@ -325,7 +308,8 @@ std::string essence(const std::vector<lock::Status>& all) {
     text += status.name().text() + "\n" + std::to_string(status.slots) + status.other_kind.what + "\n";
     std::set<std::string> holders;
     for (const lock::HolderView& one : status.holders) {
-      holders.insert(one.owner + " " + std::to_string(one.holds) + (one.overdue > 0ms ? " overdue" : ""));
+      holders.insert(one.owner + " " + std::to_string(one.holds) + (one.overdue > 0ms ? " overdue" : "") +
+                     (one.who.ended ? " ended" : ""));
     }
     for (const std::string& one : holders) text += one + "\n";
     text += "\n";
@@ -336,8 +320,6 @@ std::string essence(const std::vector<lock::Status>& all) {
   return text;
 }
 
-std::string away(const Error& error) { return error.message + "; trying again"; }
-
 // As many lines as fit, above the one in which the cursor stays.
 std::string top_of(std::string_view text, const Screen& screen) {
   const auto lines = static_cast<std::size_t>(std::ranges::count(text, '\n'));
@@ -346,42 +328,6 @@ std::string top_of(std::string_view text, const Screen& screen) {
   std::size_t end = 0;
   for (std::size_t i = 0; i < shown; ++i) end = text.find('\n', end) + 1;
   return std::string(text.substr(0, end)) + fitted(std::to_string(lines - shown) + " more lines\n", screen);
-}
-
-using Shown = std::function<std::string(const std::vector<lock::Status>&)>;
-
-Result<void> draw(const Answer& all, const Shown& shown) {
-  const Screen screen = Screen::of_output();
-  const std::string text = all ? shown(*all) : fitted(away(all.error()) + "\n", screen);
-  return print(kClear + top_of(text, screen));
-}
-
-Result<void> print_answer(const Answer& all, const Shown& shown, bool for_people) {
-  if (all) return for_people ? print(shown(*all)) : print_data(shown(*all));
-  log::warning(away(all.error()));
-  return {};
-}
-
-// status --watch: asks again every second, until a signal ends it, or the reader is gone. For people on a terminal, it
-// draws the text in place; otherwise it prints the answer whenever more than a time has changed. Keeps trying while a
-// server is unreachable. Errors: those of `look`, but `unavailable` only before the first success.
-Result<int> watch(const std::function<Answer()>& look, const Shown& shown, bool for_people) {
-  const bool terminal = for_people && isatty(STDOUT_FILENO);
-  std::string last = "\n";
-  bool reached = false;
-  do {
-    if (terminal && in_background(STDOUT_FILENO)) continue;
-    const Answer all = look();
-    if (!all && (!reached || all.error().code != Error::Code::unavailable)) return std::unexpected(all.error());
-    reached = true;
-    if (terminal) {
-      RLOCK_TRY(draw(all, shown));
-    } else if (std::string now = all ? essence(*all) : all.error().message; now != last) {
-      last = std::move(now);
-      RLOCK_TRY(print_answer(all, shown, for_people));
-    }
-  } while (wait_for(STDOUT_FILENO, 0, Until{}.at_most(kEvery)) != WaitEnd::ready);  // else nobody reads any longer
-  return kDone;
 }
 
 constexpr const char* kNoHolds =
@@ -394,18 +340,18 @@ std::string_view none_found(const HistoryOptions& options) {
   return options.failed || options.since ? "no such holds are recorded here\n" : kNoHolds;
 }
 
-Result<void> print_some(std::string_view text) { return print(text); }
-
 // The newest holds first, as a table.
 Result<int> print_holds(lock::Servers& servers, const HistoryOptions& options, lock::HistoryQuery query) {
   const Zone zone = options.local || isatty(STDOUT_FILENO) ? Zone::local : Zone::utc;
   const Screen screen = Screen::of_output();
-  HistoryTable table(screen, zone, print_some);
+  HistoryTable table(screen, zone);
   const std::size_t limit = query.limit++;  // one more, to see whether there are older ones
   std::size_t found = 0;
-  const auto add = [&](const lock::PastHold& hold) { return ++found > limit ? Result<void>() : table.add(hold); };
+  const auto add = [&](const lock::PastHold& hold) {
+    return ++found > limit ? Result<void>() : print(table.add(hold));
+  };
   RLOCK_TRY(lock::each_past_hold(servers, query, options.timeout, add));
-  if (found > 0) RLOCK_TRY(table.end());
+  if (found > 0) RLOCK_TRY(print(table.end()));
   if (found > 0 && found <= limit) return kDone;
   return print(fitted(found > limit ? kOlder : none_found(options), screen), kDone);
 }
@@ -442,32 +388,46 @@ std::string text_of(const std::vector<lock::Status>& all, const StatusOptions& o
   return all.empty() ? fitted(kNoLocks, screen) : status_table(all, screen);
 }
 
+// status --watch: asks again every second, until a signal ends it, or the reader is gone. For people on a terminal, it
+// draws the text in place; otherwise it prints the answer whenever more than a time has changed. Keeps trying while a
+// server is unreachable. Errors: those of look(), but `unavailable` only before the first success.
 Result<int> watch(lock::Servers& servers, const StatusOptions& options, const Question& question) {
-  const bool people = for_people(options);
-  std::string left_out;
-  const auto look_again = [&] {
-    Unseen unseen;
-    auto all = look(servers, question, {}, &unseen);
-    const bool begins = std::exchange(left_out, left_out_text(unseen.left_out)).empty() && !left_out.empty();
-    if (begins && !people) log::warning(left_out);
-    return all;
-  };
-  const auto with_remark = [&](const std::vector<lock::Status>& all) {
-    return text_of(all, options) + (people && !left_out.empty() ? fitted(left_out + "\n", Screen::of_output()) : "");
-  };
-  return watch(look_again, with_remark, people);
+  const bool people = for_people(options), terminal = people && isatty(STDOUT_FILENO);
+  std::string last = "\n", left_out;
+  bool reached = false;
+  do {
+    if (terminal && in_background(STDOUT_FILENO)) continue;
+    const auto all = look(servers, question);
+    if (!all && (!reached || all.error().code != Error::Code::unavailable)) return std::unexpected(all.error());
+    reached = true;
+    const bool was_whole = std::exchange(left_out, all ? left_out_text(all->left_out) : "").empty();
+    if (!people && was_whole && !left_out.empty()) log::warning(left_out);
+    const std::string away = all ? "" : all.error().message + "; trying again";
+    const std::string now = all ? essence(all->locks) : away;
+    if (!terminal && std::exchange(last, now) == now) continue;
+    if (!all && !terminal) {
+      log::warning(away);
+      continue;
+    }
+    const Screen screen = Screen::of_output();
+    std::string text = all ? text_of(all->locks, options) : "";
+    const std::string& below = all ? left_out : away;
+    if (people && !below.empty()) text += fitted(below + "\n", screen);
+    RLOCK_TRY(terminal ? print(kClear + top_of(text, screen)) : people ? print(text) : print_data(text));
+  } while (wait_for(STDOUT_FILENO, 0, Until{}.at_most(kEvery)) != WaitEnd::ready);  // else nobody reads any longer
+  return kDone;
 }
 
 Result<int> print_locks(lock::Servers& servers, const StatusOptions& options, const Question& question) {
   const bool people = for_people(options);
-  Unseen unseen;
-  const auto all = RLOCK_TRY(look(servers, question, {}, &unseen));
-  if (options.output == Output::is_held) return are_held(all);
-  const std::string text = text_of(all, options);
+  const auto found = RLOCK_TRY(look(servers, question));
+  if (options.output == Output::is_held) return are_held(found.locks);
+  const std::string text = text_of(found.locks, options);
   RLOCK_TRY(people ? print(text) : print_data(text));
   if (for_one(options)) return kDone;  // it is shown with each server
-  if (const std::string remark = left_out_text(unseen.left_out); !remark.empty()) log::warning(remark);
-  if (people && all.empty() && unseen.refused > 0) log::warning("it is " + unknown_holders(unseen.refused));
+  if (const std::string remark = left_out_text(found.left_out); !remark.empty()) log::warning(remark);
+  if (people && found.locks.empty() && !found.refused.empty())
+    log::warning("it is " + unknown_holders(found.refused.size()));
   for (const std::string& remark : remarks_on(servers, options.timeout, people)) log::notice(remark);
   return kDone;
 }
@@ -477,14 +437,12 @@ Result<int> print_locks(lock::Servers& servers, const StatusOptions& options, co
 Result<int> execute(StatusOptions& options) {
   const Question question = question_of(options);
   lock::Servers servers = RLOCK_TRY(client_for(options));
+  if (options.succeeded_within) return have_succeeded(servers, options);
   if (options.watch) return watch(servers, options, question);
   switch (options.output) {
     case Output::prometheus: return print(RLOCK_TRY(for_prometheus(servers, question)), kDone);
-    case Output::success: return have_succeeded(servers, options);
-    case Output::html: {
-      const lock::HistoryQuery query{.names = options.names, .limit = kHoldsOfEach, .of_each = true};
-      return write_page(servers, question, query, {});
-    }
+    case Output::html:
+      return write_page(servers, options, {.names = options.names, .limit = kHoldsOfEach, .of_each = true}, Zone::utc);
     default: return print_locks(servers, options, question);
   }
 }
@@ -499,16 +457,13 @@ Result<int> execute(HistoryOptions& options) {
   if (options.report) return print_report(servers, options, query);
   switch (options.output) {
     case HistoryOptions::Output::json: {
-      HoldsAsJson holds(print_some);
-      RLOCK_TRY(lock::each_past_hold(servers, query, options.timeout, std::bind_front(&HoldsAsJson::add, &holds)));
-      RLOCK_TRY(holds.end());
-      return kDone;
+      HoldsAsJson holds;
+      const auto add = [&](const lock::PastHold& hold) { return print(holds.add(hold)); };
+      RLOCK_TRY(lock::each_past_hold(servers, query, options.timeout, add));
+      return print(holds.end(), kDone);
     }
-    case HistoryOptions::Output::html: {
-      const Question question{.names = options.names, .exchange = options.timeout};
-      return write_page(servers, question, query,
-                        {.zone = options.local ? Zone::local : Zone::utc, .only_history = true});
-    }
+    case HistoryOptions::Output::html:
+      return write_page(servers, options, query, options.local ? Zone::local : Zone::utc);
     default: return print_holds(servers, options, query);
   }
 }

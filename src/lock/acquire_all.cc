@@ -2,7 +2,6 @@
 #include "lock/acquire.h"
 
 #include <poll.h>
-#include <sys/eventfd.h>
 
 #include <atomic>
 
@@ -138,13 +137,7 @@ class Acquisition {
         log::debug(released.error().message);
     }
     holds_.clear();
-    owner_ = fresh_owner();
-  }
-
-  OwnerId fresh_owner() const {
-    const AcquireRequest& first = requests_.front();
-    if (first.mode.taken > 1) return OwnerId::fresh_for_slots(first.mode.taken);
-    return OwnerId::fresh();
+    owner_ = OwnerId::fresh_for_slots(requests_.front().mode.taken);
   }
 
   Verbs& verbs_;
@@ -153,7 +146,7 @@ class Acquisition {
   WaitPolicy policy_;
   const OnHeldOf& on_held_;
   const Until end_ = policy_.end();
-  OwnerId owner_ = fresh_owner();
+  OwnerId owner_ = OwnerId::fresh_for_slots(requests_.front().mode.taken);
   std::vector<Hold> holds_;
   bool waited_ = false;
   std::optional<Taken> never_;  // we give up: the wait would never end, or others want what we have
@@ -167,27 +160,22 @@ constexpr int kEnoughTries = 8;                                // until a contes
 constexpr milliseconds kTellAgain = 100ms;  // between attempts to give back stray votes during a wait
 constexpr milliseconds kOvertime = 200ms;   // for the last attempt, after the end of the wait
 
-milliseconds random_up_to(milliseconds most) {
-  return milliseconds(1 + static_cast<long long>(random_below(static_cast<std::uint64_t>(most.count()))));
-}
-
 // Listens for releases of the locks, on each server that allows it.
 class Releases {
  public:
   Releases(const std::vector<redis::Address>& addresses, const std::vector<AcquireRequest>& requests)
-      : heard_(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)), servers_(addresses.size()), news_(servers_ * requests.size()) {
+      : servers_(addresses.size()), news_(servers_ * requests.size()) {
     std::vector<std::string> channels;
     for (const auto& request : requests) channels.push_back(request.lock().channel());
     const milliseconds connect = addresses.front().server.reads_password_by_process() ? 10s : 2s;
-    auto started =
-        redis::Listener::start(addresses, channels, connect, requests.front().name.display(),
-                               [this, channels](std::size_t server, const redis::Message& message) {
-                                 const auto lock = std::ranges::find(channels, message.channel);
-                                 if (lock == channels.end()) return true;
-                                 news_[servers_ * static_cast<std::size_t>(lock - channels.begin()) + server] = true;
-                                 eventfd_write(heard_.get(), 1);
-                                 return true;
-                               });
+    const auto heard = [this, channels](std::size_t server, const redis::Message& message) {
+      const auto lock = std::ranges::find(channels, message.channel);
+      if (lock == channels.end()) return true;
+      news_[servers_ * static_cast<std::size_t>(lock - channels.begin()) + server] = true;
+      set_event(heard_);
+      return true;
+    };
+    auto started = redis::Listener::start({addresses, channels, connect, requests.front().name.display(), heard});
     if (!started) log::debug(started.error().message);
     if (started) listener_ = *std::move(started);
   }
@@ -196,8 +184,7 @@ class Releases {
   int fd() const { return heard_.get(); }
   // Which servers have sent one about the lock of that index.
   std::vector<bool> take(std::size_t lock) {
-    eventfd_t unused;
-    eventfd_read(heard_.get(), &unused);
+    clear_event(heard_);
     std::vector<bool> where;
     for (std::atomic<bool>& one : news_) where.push_back(one.exchange(false));
     const auto first = where.begin() + static_cast<std::ptrdiff_t>(servers_ * lock);
@@ -205,7 +192,7 @@ class Releases {
   }
 
  private:
-  UniqueFd heard_;
+  UniqueFd heard_ = make_event().value_or(UniqueFd());
   std::size_t servers_;
   std::vector<std::atomic<bool>> news_;  // by the lock and the server
   std::unique_ptr<redis::Listener> listener_;
@@ -240,7 +227,7 @@ class QuorumAcquisition {
       }
       // Even without a wait, a contested lock is tried again: maybe only other attempts are in the way.
       if (end_.over() && !(again && policy_.limit == 0ms)) return taken;
-      RLOCK_TRY(contested ? pause(random_up_to(pause_after(contests_))) : wait_for_release(taken->refused, *found));
+      RLOCK_TRY(contested ? pause(pause_after(contests_)) : wait_for_release(taken->refused, *found));
     }
   }
 
@@ -251,13 +238,13 @@ class QuorumAcquisition {
     if (!std::exchange(unreachable_, true)) {
       log::warning(names_of(requests_) + ": " + error.message + "; still waiting");
     }
-    return pause(random_up_to(pause_after(++absences_)));
+    return pause(pause_after(++absences_));
   }
 
   // Whether another attempt may decide a lock that is contested again.
   bool is_worth_a_try() {
     // A server that does not answer makes each attempt long, and is unlikely to decide the next one.
-    const bool slow = errors_ && BootClock::now() >= started_ + policy_.exchange;
+    const bool slow = !errors_in(quorum_.last_votes()).empty() && BootClock::now() >= started_ + policy_.exchange;
     return ++contests_ < kEnoughTries && !slow;
   }
 
@@ -272,18 +259,17 @@ class QuorumAcquisition {
       request.owner = owner;
       if (request.heir) request.hold_id = random_uuid();
       auto acquired = quorum_.acquire(request, sent, exchange());
-      errors_ = !errors_in(quorum_.last_votes()).empty();
       if (const Hold* hold = as<Hold>(acquired)) {
         holds.push_back(*hold);
         continue;
       }
       if (const Held* held = as<Held>(acquired); held && held->contested.empty()) note_where_held(request, *held);
-      quorum_.undo(limit());
+      quorum_.undo();
       if (!acquired) return std::unexpected(std::move(acquired).error());
       return Taken{{}, which, *std::move(acquired)};
     }
     if (auto fine = quorum_.confirm(holds, sent, exchange()); !fine) {
-      quorum_.undo(limit());
+      quorum_.undo();
       return std::unexpected(std::move(fine).error());
     }
     return Taken{std::move(holds), 0, {}};
@@ -312,7 +298,9 @@ class QuorumAcquisition {
 
   Result<TimePoint> meanwhile() const { return looked_ && policy_.meanwhile ? policy_.meanwhile() : TimePoint::max(); }
 
-  Result<void> pause(milliseconds span) {
+  // For a random time, at most `most`.
+  Result<void> pause(milliseconds most) {
+    const milliseconds span(1 + static_cast<long long>(random_below(static_cast<std::uint64_t>(most.count()))));
     const Until until = (policy_.limit == 0ms ? Until{TimePoint::max(), policy_.interrupt} : end_).at_most(span);
     do {
       if (wait_for(-1, 0, until.at_most(RLOCK_TRY(meanwhile()))) == WaitEnd::interrupted) return interrupted();
@@ -326,20 +314,20 @@ class QuorumAcquisition {
     if (!releases_) {
       releases_.emplace(addresses_, requests_);
       // Ask again soon, because a release may have come before we listened.
-      return pause(random_up_to(pause_after(2)));
+      return pause(pause_after(2));
     }
     const Until until = end_.at_most(std::min(look_after(found.expires_in), policy_.longest_look));
     while (!until.over()) {
       const Until look = quorum_.has_strays() ? until.at_most(kTellAgain) : until;
       const WaitEnd end = wait_for(releases_->fd(), POLLIN, look.at_most(RLOCK_TRY(meanwhile())));
       if (end == WaitEnd::interrupted) return interrupted();
-      if (quorum_.has_strays() && look.over()) quorum_.give_back_strays(limit());
+      if (quorum_.has_strays() && look.over()) quorum_.give_back_strays();
       if (end != WaitEnd::ready || !frees_a_vote(releases_->take(lock))) continue;
-      RLOCK_TRY(pause(random_up_to(kAfterWakeup)));
+      RLOCK_TRY(pause(kAfterWakeup));
       releases_->take(lock);
       return {};
     }
-    return pause(random_up_to(kAfterWakeup));
+    return pause(kAfterWakeup);
   }
 
   // Readers are many, and a server that has not answered may have the same holder. One that has granted it has none.
@@ -362,11 +350,6 @@ class QuorumAcquisition {
     return false;
   }
 
-  // A password command takes its time, regardless of the lease.
-  milliseconds limit() const {
-    return quorum_.reads_passwords_by_processes() ? policy_.exchange : vote_limit(requests_.front().lease);
-  }
-
   Until exchange() const {
     const bool ends = policy_.limit && *policy_.limit > 0ms;
     return ends ? policy_.next().at_most(end_.deadline + kOvertime) : policy_.next();
@@ -380,7 +363,6 @@ class QuorumAcquisition {
   const Until end_ = policy_.end();
   std::vector<bool> held_there_;  // which servers name the holder that a majority has named last
   int contests_ = 0, absences_ = 0;
-  bool errors_ = false;  // among the last votes
   const TimePoint started_ = BootClock::now();
   std::optional<TimePoint> last_contact_;
   std::optional<Releases> releases_;

@@ -167,8 +167,8 @@ PastHold past_of(const Hold& hold, const HolderInfo& who) {
 PastHold past_of(const Status& status, const OwnerId& owner) {
   PastHold past{.name = status.name(), .owner = owner.text()};
   past.kind = noun(status.lock.layout);
-  const auto* holder = std::ranges::find(status.holders, owner.text(), &HolderView::owner).base();
-  if (holder == status.holders.data() + status.holders.size() || !holder->described) return past;
+  const HolderView* holder = status.holder_of(owner.text());
+  if (!holder || !holder->described) return past;
   past.who = holder->who;
   past.token = holder->token;
   past.slots = holder->slots;

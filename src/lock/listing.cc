@@ -153,14 +153,13 @@ bool has_keys(redis::Client& client, const LockName& name, const Until& until) {
   return !reply || reply->as_number() != 0;
 }
 
-Result<Listing> inspect_quorum(Quorum& quorum, milliseconds exchange, const Until& until,
-                               const std::set<LockName>& also) {
+Result<Listing> inspect_quorum(Quorum& quorum, milliseconds exchange, const std::set<LockName>& also) {
   const auto look = [&](Member& member, const Until& end) {
     // The verdicts have the holders of each server once more.
-    return inspect_one_server(member.client, std::min(exchange, rlock::until(end.deadline)), {}, also,
+    return inspect_one_server(member.client, std::min(exchange, rlock::until(end.deadline)), also,
                               kLongestList / (2 * quorum.size()));
   };
-  const auto lists = quorum.look_at_each<Listing>(look, exchange, until);
+  const auto lists = quorum.look_at_each<Listing>(look, exchange, Until{});
   RLOCK_TRY(quorum.expect_majority(lists, true));
   std::set<LockName> names;
   Listing all;
@@ -250,9 +249,9 @@ bool is_of_others(const Error& error) {
 }
 
 // Names and locks share the room.
-Result<Listing> inspect_one_server(redis::Client& client, milliseconds exchange, const Until& until,
-                                   const std::set<LockName>& also, std::size_t most) {
-  const Reading on(client, exchange, until);
+Result<Listing> inspect_one_server(redis::Client& client, milliseconds exchange, const std::set<LockName>& also,
+                                   std::size_t most) {
+  const Reading on{client, exchange};
   constexpr Companion kFound[] = {lua::kHolder, lua::kQueue};
   Listing all;
   std::vector<LockName> names;
@@ -278,12 +277,11 @@ Result<Listing> inspect_one_server(redis::Client& client, milliseconds exchange,
   return all;
 }
 
-Result<Listing> inspect_all(Servers& servers, milliseconds exchange, const Until& until,
-                            const std::set<LockName>& also) {
-  auto all = RLOCK_TRY(servers.quorum() ? inspect_quorum(*servers.quorum(), exchange, until, also)
-                                        : inspect_one_server(servers.client(0), exchange, until, also));
+Result<Listing> inspect_all(Servers& servers, milliseconds exchange, const std::set<LockName>& also) {
+  auto all = RLOCK_TRY(servers.quorum() ? inspect_quorum(*servers.quorum(), exchange, also)
+                                        : inspect_one_server(servers.client(0), exchange, also));
   for (Status& status : all.locks) status.asked = servers.display();
-  std::ranges::sort(all.locks, ForPeople{}, &Status::name);
+  std::ranges::sort(all.locks, comes_before, [](const Status& one) -> const std::string& { return one.name().text(); });
   return all;
 }
 

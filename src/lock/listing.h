@@ -24,7 +24,6 @@ class FewNames {
   // All that are kept, so that of each team, the first come before all second ones.
   std::vector<LockName> in_turns() const;
   std::set<LockName> take();
-  std::size_t size() const { return size_; }  // in bytes
   const LeftOut& left_out() const { return left_out_; }
 
  private:
@@ -35,16 +34,14 @@ class FewNames {
   LeftOut left_out_;
 };
 
-// Reading much from one server: each exchange has `exchange`, and all together sixty times that, but end with `until`.
+// Reading much from one server: each exchange has `exchange`, and all together sixty times that.
 struct Reading {
-  Reading(redis::Client& of, milliseconds each, const Until& until = {})
-      : client(of), exchange(each), end(until.at_most(60 * each)) {}
-  // For the next exchange.
-  Until next() const { return end.at_most(exchange); }
-
   redis::Client& client;
   milliseconds exchange;
-  Until end;
+  Until end = Until{}.at_most(60 * exchange);
+
+  // For the next exchange.
+  Until next() const { return end.at_most(exchange); }
 };
 
 // The server's clock, since 1970; ours if the user may not ask for it. Errors: those of redis::Client.
@@ -64,11 +61,10 @@ struct Listing {
 // All locks that are held and were taken with rlock or have waiters, and those of `also` in any state, as many as fit
 // into 32 MiB. Looks at every key of the database (SCAN), so it is not for a hot path. Each exchange has
 // `exchange`, and all together sixty times that. Errors: also unavailable if the list does not end within that time.
-Result<Listing> inspect_all(Servers& servers, milliseconds exchange, const Until& until = {},
-                            const std::set<LockName>& also = {});
+Result<Listing> inspect_all(Servers& servers, milliseconds exchange, const std::set<LockName>& also = {});
 // The same for one server, and `most` bytes.
-Result<Listing> inspect_one_server(redis::Client& client, milliseconds exchange, const Until& until = {},
-                                   const std::set<LockName>& also = {}, std::size_t most = kLongestList);
+Result<Listing> inspect_one_server(redis::Client& client, milliseconds exchange, const std::set<LockName>& also = {},
+                                   std::size_t most = kLongestList);
 
 // False: the lock of that status is free, has no waiters, and no fencing token, queue, history or other key has its
 // name. Takes one exchange, unless the status shows one of these. True if the server does not say.

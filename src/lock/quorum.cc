@@ -2,7 +2,6 @@
 #include "lock/quorum.h"
 
 #include <poll.h>
-#include <sys/eventfd.h>
 
 #include <system_error>
 
@@ -20,7 +19,7 @@ bool is_recent(const std::optional<TimePoint>& moment) { return moment && BootCl
 class RoundOfThreads {
  public:
   RoundOfThreads(const std::vector<std::unique_ptr<Member>>& members, const Quorum::Question& question)
-      : members_(members), question_(question), done_(eventfd(0, EFD_CLOEXEC)), stop_(eventfd(0, EFD_CLOEXEC)) {}
+      : members_(members), question_(question) {}
 
   void start(const Until& until) {
     for (std::size_t i = 0; i < members_.size(); ++i) {
@@ -45,8 +44,7 @@ class RoundOfThreads {
   // False: `until.interrupt` is readable.
   bool wait(const Until& until) {
     const WaitEnd end = wait_for(done_.get(), POLLIN, until);
-    eventfd_t unused;
-    if (end == WaitEnd::ready) eventfd_read(done_.get(), &unused);
+    if (end == WaitEnd::ready) clear_event(done_);
     return end != WaitEnd::interrupted;
   }
 
@@ -70,7 +68,7 @@ class RoundOfThreads {
   }
 
   void end() {
-    eventfd_write(stop_.get(), 1);
+    set_event(stop_);
     for (std::thread& thread : threads_) thread.join();
   }
 
@@ -79,12 +77,12 @@ class RoundOfThreads {
     question_(i, *members_[i], Until{deadline, stop_.get()});
     const std::lock_guard guard(mutex_);
     answered_.push_back(i);
-    eventfd_write(done_.get(), 1);
+    set_event(done_);
   }
 
   const std::vector<std::unique_ptr<Member>>& members_;
   const Quorum::Question& question_;
-  UniqueFd done_, stop_;
+  UniqueFd done_ = make_event().value_or(UniqueFd()), stop_ = make_event().value_or(UniqueFd());
   std::mutex mutex_;
   std::vector<std::size_t> answered_;
   std::vector<std::thread> threads_;
@@ -101,7 +99,7 @@ std::string why_unfit(const Member& member, milliseconds lease, TimePoint sent) 
 Result<Vote> vote(Member& member, const AcquireRequest& request, bool may_evict, const Until& until) {
   RLOCK_TRY(member.give_back_strays(until));
   const TimePoint sent = BootClock::now();
-  auto answer = RLOCK_TRY(member.verbs.vote(request, sent, Guard::life, until));
+  auto answer = RLOCK_TRY(member.verbs.ask(request, sent, Attempts::one, Guard::life, until));
   if (!answer) return fail(Error::Code::unavailable, member.address + ": it takes too long");
   if (!may_evict) RLOCK_TRY(expect_no_eviction(member.client));
   Held* held = std::get_if<Held>(&*answer);
@@ -176,7 +174,7 @@ Result<void> Quorum::expect_independent() const {
     voters.push_back(&member->voter);
     addresses.push_back(member->address);
   }
-  return lock::expect_independent(voters, addresses);
+  return Voter::expect_independent(voters, addresses);
 }
 
 bool Quorum::ask_all(const Question& question, milliseconds limit, const Until& until, const Enough& enough,
@@ -335,13 +333,13 @@ Result<void> Quorum::confirm(std::span<const Hold> holds, TimePoint sent, const 
   }
   held_ = asked_;
   renewed_at_ = sent;
-  if (note_strays(holds)) give_back_strays(limit_of(holds.front().lease, until));
+  if (note_strays(holds)) give_back_strays();
   return {};
 }
 
-void Quorum::undo(milliseconds limit) {
+void Quorum::undo() {
   note_strays({});
-  give_back_strays(limit);
+  give_back_strays();
 }
 
 // What the servers have granted, or may have if they have not answered, is to be given back, apart from the holds that
@@ -371,11 +369,11 @@ bool Quorum::has_strays() const {
 }
 
 // A signal does not end this, because signals are a reason to give locks back.
-void Quorum::give_back_strays(milliseconds limit) {
+void Quorum::give_back_strays() {
   const auto give_back = [](std::size_t, Member& member, const Until& end) {
     if (const auto given = member.give_back_strays(end); !given) log::debug(given.error().message);
   };
-  const milliseconds patience = std::min(kUndoTime, limit);
+  const milliseconds patience = std::min(kUndoTime, limit_of(asked_.front().lease, Until{}));
   ask_all(
       give_back, patience, Until{}, [&](const auto& answered) { return answered.size() >= majority_of(size()); },
       patience);

@@ -58,17 +58,17 @@ class Quorum final : public Verbs {
   // An attempt is a request for each name. It ends with confirm() or undo(). Held with `contested`: others have the
   // lock on too few servers to hold it, but on so many that we have no majority. Errors: also unavailable if too few
   // servers answer or may vote; config if the servers are not independent.
-  using Verbs::acquire, Verbs::release;
+  using Verbs::release;
   void begin_attempt();
   Result<Acquired> acquire(const AcquireRequest& request, TimePoint sent, const Until& until) override;
   // Completes the attempt: raises the fencing tokens on a majority, and checks that the validity is not over. `holds`:
   // all that it was granted. Errors: unavailable, interrupted.
   Result<void> confirm(std::span<const Hold> holds, TimePoint sent, const Until& until);
   // Gives back everything that a server has granted, or may have, now or when the server answers again.
-  void undo(milliseconds limit);
+  void undo();
   // Whether a server still counts a vote that we gave up, because it could not be told. So nobody else gets that vote.
   bool has_strays() const;
-  void give_back_strays(milliseconds limit);
+  void give_back_strays();
   // The votes on the last request of the attempt.
   const Answers<Vote>& last_votes() const { return votes_.back(); }
 
@@ -93,9 +93,7 @@ class Quorum final : public Verbs {
   std::size_t size() const { return members_.size(); }
   const Member& member(std::size_t i) const { return *members_[i]; }
   void refuse_eviction() { refuses_eviction_ = true; }
-  // Whether each connection runs a password command. Then a round may need all of its time.
-  bool reads_passwords_by_processes() const;
-  // See lock::expect_independent.
+  // See Voter::expect_independent.
   Result<void> expect_independent() const;
 
   // One round: asks all members at once, each in a thread of its own. `question(i, member, until)` runs in the thread
@@ -169,6 +167,8 @@ class Quorum final : public Verbs {
   bool restore(Member& member, const AcquireRequest& request, const Hold& hold, const Until& until);
   void restore_where_lost(const Status& status, const OwnerId& owner, milliseconds lease,
                           const Answers<Renewals>& answers, const Until& until);
+  // Whether each connection runs a password command. Then a round may need all of its time, regardless of the lease.
+  bool reads_passwords_by_processes() const;
   milliseconds limit_of(milliseconds lease, const Until& until) const;
   static void without_interruption(Error& error);
 

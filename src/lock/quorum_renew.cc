@@ -30,8 +30,8 @@ Mode mode_of(const Lock& lock, const HolderView& holder) {
 
 // The request as the holder sent it; none: a majority does not know it, or has counted more than one hold.
 std::optional<AcquireRequest> request_as_held(const Status& status, const OwnerId& owner, milliseconds lease) {
-  const auto holder = std::ranges::find(status.holders, owner.text(), &HolderView::owner);
-  if (status.state != Status::State::held || holder == status.holders.end()) return {};
+  const HolderView* holder = status.holder_of(owner.text());
+  if (status.state != Status::State::held || !holder) return {};
   if (lease == 0ms) lease = holder->lease.value_or(0ms);
   if (!holder->described || holder->holds != 1 || lease == 0ms || status.token.empty()) return {};
   return AcquireRequest{.name = status.name(),
@@ -54,7 +54,7 @@ bool Quorum::restore(Member& member, const AcquireRequest& request, const Hold& 
   AcquireRequest again = request;
   again.conditions = {};  // a minority's success does not count, for example
   // Without the guard: as long as a majority keeps the hold, no grant that this server may have forgotten has one.
-  const auto granted = member.verbs.vote(again, sent, Guard::off, until);
+  const auto granted = member.verbs.ask(again, sent, Attempts::one, Guard::off, until);
   const bool held = granted && *granted && std::holds_alternative<Hold>(**granted);
   const auto raised = held ? member.verbs.raise({&hold, 1}, until) : Result<std::vector<bool>>();
   const bool done = held && raised && raised->front();

@@ -42,7 +42,7 @@ Result<std::vector<Result<Reply>>> ask_together(const Reading& on, const std::ve
 
 // Asks `command(item)` for each item, and gives the answer to `take(item, reply)`. Errors: also those of `take`.
 template <class Items, class Ask, class Take>
-Result<void> ask_for_each(const Reading& on, const Items& items, const Ask& command, const Take& take) {
+Result<void> ask_for_each(const Reading& on, Items& items, const Ask& command, const Take& take) {
   for (auto next = items.begin(); next != items.end();) {
     RLOCK_TRY(within_list_limits(0, on.end));
     auto answered = next;
@@ -205,7 +205,7 @@ class HistoryMerge {
  public:
   // `found`: the names were found in the database, so it may be that the user has no right to some.
   HistoryMerge(redis::Client& client, HistoryQuery query, milliseconds exchange, bool found = false)
-      : on_(client, exchange), query_(std::move(query)), listing_(found || query_.names.empty()) {
+      : on_{client, exchange}, query_(std::move(query)), listing_(found || query_.names.empty()) {
     if (!query_.of_each) limit_ = std::exchange(query_.limit, kNoLimit);  // a lock may have them all
   }
 
@@ -289,20 +289,17 @@ class HistoryMerge {
   }
 
   Result<void> load(Sources some) {
-    if (some.empty()) return {};
-    std::vector<Command> commands;
-    for (const auto& source : some) commands.push_back(source->command());
-    const auto replies = RLOCK_TRY(ask_together(on_, commands));
-    for (std::size_t i = 0; i < some.size(); ++i) {
-      size_ -= some[i]->size();
-      const auto taken = some[i]->take_page(replies[i]);
-      if (!taken && listing_ && is_of_others(taken.error())) continue;
+    const auto command = [](const std::unique_ptr<Source>& source) { return source->command(); };
+    return ask_for_each(on_, some, command, [&](auto& source, const Result<Reply>& reply) -> Result<void> {
+      size_ -= source->size();
+      const auto taken = source->take_page(reply);
+      if (!taken && listing_ && is_of_others(taken.error())) return {};
       RLOCK_TRY(taken);
-      size_ += some[i]->size();
+      size_ += source->size();
       RLOCK_TRY(within_list_limits(size_, on_.end));
-      wait_with(std::move(some[i]));
-    }
-    return {};
+      wait_with(std::move(source));
+      return {};
+    });
   }
 
   void wait_with(std::unique_ptr<Source> source) {
@@ -321,7 +318,7 @@ class HistoryMerge {
 
 // Some holds of each lock. The number of locks has no limit, so if one hold of each is too many, some are left out.
 Result<Past> read_of_each(redis::Client& client, HistoryQuery query, milliseconds exchange) {
-  const Reading on(client, exchange);
+  const Reading on{client, exchange};
   FewNames found(kNoLimit);
   for (const LockName& name : query.names) found.add(name);
   const bool listing = query.names.empty();
@@ -363,7 +360,7 @@ Result<Past> read_one_server(redis::Client& client, const HistoryQuery& query, m
 using TotalsOf = std::map<LockName, Totals>;
 
 Result<TotalsOf> totals_on(redis::Client& client, const std::vector<LockName>& named, milliseconds exchange) {
-  const Reading on(client, exchange);
+  const Reading on{client, exchange};
   std::set<LockName> names(named.begin(), named.end());
   const bool listing = names.empty();
   if (listing) names = RLOCK_TRY(names_with(on, std::array{lua::kTotals}));

@@ -95,7 +95,7 @@ class Trial {
   }
 
   Result<Hold> acquire(const Mode& mode = {}) {
-    const Acquired acquired = RLOCK_TRY(heard(verbs_.acquire(request(mode), soon())));
+    const Acquired acquired = RLOCK_TRY(heard(verbs_.acquire(request(mode), BootClock::now(), soon())));
     if (const Hold* hold = std::get_if<Hold>(&acquired)) return *hold;
     return fail(Error::Code::protocol, "the server answered that the lock is held by another");
   }
@@ -109,7 +109,7 @@ class Trial {
     AcquireRequest request = this->request();
     request.queueing.emplace();
     const auto is_held = [](const Acquired& one) { return std::holds_alternative<Held>(one); };
-    RLOCK_TRY(expect(verbs_.acquire(request, soon()), is_held, "free"));
+    RLOCK_TRY(expect(verbs_.acquire(request, BootClock::now(), soon()), is_held, "free"));
     RLOCK_TRY(heard(verbs_.release(ReleaseRequest{{name_}, request.owner, request.hold()}, soon())));
     return {};
   }
@@ -176,7 +176,7 @@ class Trial {
     if (gone_) return;
     Result<void> listened;
     for (const std::string& channel : channels()) {
-      const auto subscriber = redis::Subscriber::open(client_.address(), channel, soon());
+      const auto subscriber = redis::Subscriber::open(client_.address(), {&channel, 1}, soon());
       if (!subscriber && listened) listened = std::unexpected(subscriber.error());
     }
     note("SUBSCRIBE", "waiters only look every five seconds, and holders cannot be asked to stop", listened);

@@ -138,7 +138,6 @@ Released released_by_all(const Answers<Released>& answers) {
     all.holds_left = std::max(all.holds_left, one->holds_left);
     if (all.fault.empty()) all.fault = one->fault;
     if (all.unwritten.empty()) all.unwritten = one->unwritten;
-    all.unfinished = all.unfinished || one->unfinished;
     if (all.forgotten.empty()) all.forgotten = one->forgotten;
   }
   all.remembered = most(answers, [](const Released& one) { return ours(one) && one.remembered; });
@@ -166,16 +165,6 @@ Released not_ours(const Answers<Released>& answers) {
 constexpr milliseconds kWholeSeconds = 2s;       // INFO truncates both the start and the current time
 constexpr long long kLongestUptime = 1LL << 32;  // seconds; a larger number could overflow
 
-std::map<std::string_view, std::size_t> count_holders(const std::vector<const Status*>& views) {
-  std::map<std::string_view, std::size_t> counts;
-  for (const Status* view : views) {
-    std::set<std::string_view> holders;
-    for (const HolderView& one : view->holders) holders.insert(common_id(one));
-    for (const std::string_view holder : holders) ++counts[holder];
-  }
-  return counts;
-}
-
 std::vector<const Status*> in_state(const Answers<Status>& answers, Status::State state) {
   auto found = given(answers);
   std::erase_if(found, [&](const Status* view) { return view->state != state; });
@@ -184,11 +173,14 @@ std::vector<const Status*> in_state(const Answers<Status>& answers, Status::Stat
 
 // The holders that at least `least` servers name, as the first server describes them.
 std::vector<HolderView> holders_on(const std::vector<const Status*>& views, std::size_t least) {
-  const auto counts = count_holders(views);
+  std::map<std::string_view, std::set<const Status*>> named_by;
+  for (const Status* view : views) {
+    for (const HolderView& one : view->holders) named_by[common_id(one)].insert(view);
+  }
   std::vector<HolderView> holders;
   for (const Status* view : views) {
     for (const HolderView& one : view->holders) {
-      if (counts.at(common_id(one)) < least) continue;
+      if (named_by.at(common_id(one)).size() < least) continue;
       const auto known = std::ranges::find(holders, one.owner, &HolderView::owner);
       if (known == holders.end()) {
         holders.push_back(one);
@@ -359,17 +351,18 @@ std::optional<std::string> Voter::unfit(milliseconds lease, TimePoint now) const
          rough_duration(until(counts_at, now));
 }
 
-Result<void> expect_independent(const std::vector<const Voter*>& voters, const std::vector<std::string>& addresses) {
+Result<void> Voter::expect_independent(const std::vector<const Voter*>& voters,
+                                       const std::vector<std::string>& addresses) {
   for (std::size_t i = 0; i < voters.size(); ++i) {
-    if (voters[i]->is_replica()) {
+    if (voters[i]->replica_) {
       return fail(Error::Code::config, addresses[i] +
                                            ": it is a replica, which has its master's locks; a quorum needs "
                                            "independent masters");
     }
     for (std::size_t j = 0; j < i; ++j) {
       const Voter &one = *voters[j], &other = *voters[i];
-      const bool same = !one.run_id().empty() && one.run_id() == other.run_id();
-      const bool related = !one.replication_id().empty() && one.replication_id() == other.replication_id();
+      const bool same = !one.run_id_.empty() && one.run_id_ == other.run_id_;
+      const bool related = !one.replication_id_.empty() && one.replication_id_ == other.replication_id_;
       if (!same && !related) continue;
       return fail(Error::Code::config, addresses[j] + " and " + addresses[i] +
                                            (same ? " are the same server" : " are a master and its replica") +

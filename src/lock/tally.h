@@ -118,11 +118,6 @@ using Renewals = std::vector<Renewed>;  // of one server, one for each hold
 // too_few().
 Result<Renewed> merge_renewals(const Answers<Renewals>& answers, std::size_t hold);
 
-// Whether that server has released the lock, or left it to expire.
-inline bool ours(const Released& answer) {
-  return answer.outcome == ReleaseOutcome::released || answer.outcome == ReleaseOutcome::kept;
-}
-
 // Errors: too_few().
 Result<Released> merge_releases(const Answers<Released>& answers);
 // The answer to force_unlock: it is enough that one server has freed the lock, if a majority does not name another
@@ -152,18 +147,15 @@ class Voter {
   // Why its vote does not count for a lease of that length, for people; none if it counts.
   std::optional<std::string> unfit(milliseconds lease, TimePoint now) const;
 
-  const std::string& run_id() const { return run_id_; }
-  const std::string& replication_id() const { return replication_id_; }
-  bool is_replica() const { return replica_; }
+  // Errors (config): two of them are the same server, or one is a replica, which has its master's locks. `addresses`
+  // are the voters', in the same order. Voters that were not reached yet are ignored.
+  static Result<void> expect_independent(const std::vector<const Voter*>& voters,
+                                         const std::vector<std::string>& addresses);
 
  private:
   std::string run_id_, replication_id_, refusal_;
   bool replica_ = false;
   std::optional<TimePoint> up_since_;  // the latest possible start
 };
-
-// Errors (config): two of them are the same server, or one is a replica, which has its master's locks. `addresses` are
-// the voters', in the same order. Voters that were not reached yet are ignored.
-Result<void> expect_independent(const std::vector<const Voter*>& voters, const std::vector<std::string>& addresses);
 
 }  // namespace rlock::lock

@@ -16,7 +16,7 @@ class Waiter {
 
   Result<Acquired> run() {
     auto first = ask();
-    if (std::exchange(moved_, false)) first = ask();
+    if (moved_) first = ask();
     auto acquired = go_on_from(std::move(first));
     if (!as<Hold>(acquired) && (joined_ || executed_ || (!acquired && acquired.error().maybe_executed))) leave();
     return acquired;
@@ -46,7 +46,6 @@ class Waiter {
       return milliseconds(random_below(static_cast<std::uint64_t>(most.count())));
     };
     return {.end = end_.deadline,
-            .limited = policy_.limit.has_value(),
             .lease = request_.lease,
             .longest_look = policy_.longest_look,
             .queueing = policy_.queueing,
@@ -58,7 +57,8 @@ class Waiter {
   // old master keeps the grant until it takes over the new master's data: it is sent no release, because this owner id
   // goes on waiting at the new master.
   Result<Acquired> ask() {
-    auto acquired = verbs_.acquire(request_, next());
+    moved_ = false;
+    auto acquired = verbs_.acquire(request_, BootClock::now(), next());
     if (!as<Hold>(acquired)) return acquired;
     using Standing = redis::Client::Standing;
     auto standing = client_.standing(next());
@@ -116,12 +116,9 @@ class Waiter {
   }
 
   Result<std::optional<Actions>> listen() {
-    auto opened = redis::Subscriber::open(client_.address(),
-                                          request_.name.grant_channel_prefix() + request_.owner.text(), next());
-    for (const std::string& channel : policy_.other_channels) {
-      if (!opened) break;
-      if (auto asked = opened->also(channel, next()); !asked) opened = std::unexpected(std::move(asked).error());
-    }
+    std::vector<std::string> channels = policy_.other_channels;
+    channels.insert(channels.begin(), request_.name.grant_channel_prefix() + request_.owner.text());
+    auto opened = redis::Subscriber::open(client_.address(), channels, next());
     if (opened) {
       subscriber_.emplace(std::move(*opened));
       return life_.listens();
@@ -150,7 +147,7 @@ class Waiter {
     joined_ = joined_ || request_.queueing;
     request_.outside = joined_ && !request_.queueing;
     answer_ = ask();
-    if (std::exchange(moved_, false)) return life_.moved(BootClock::now());
+    if (moved_) return life_.moved(BootClock::now());
     if (!answer_) return life_.failed(answer_.error().code, BootClock::now());
     if (std::exchange(unreachable_, false)) log::warning(request_.name.display() + ": the server answers again");
     const Held* held = as<Held>(answer_);

@@ -33,7 +33,7 @@ milliseconds look_after(const std::optional<milliseconds>& ttl) {
 }
 
 bool WaiterLife::never_free(const Held& found) const {
-  return !plan_.limited && !found.expires_in && found.holder && found.holder->by_set;
+  return plan_.end == TimePoint::max() && !found.expires_in && found.holder && found.holder->by_set;
 }
 
 WaiterLife::Actions WaiterLife::begin(TimePoint now) {
@@ -55,8 +55,8 @@ WaiterAction WaiterLife::wait_until(TimePoint then) {
 
 void WaiterLife::stop_listening() {
   poll_until_.reset();
-  listening_ = hears_releases_ = false;
-  other_channel_.clear();
+  listening_ = false;
+  others_.clear();
 }
 
 WaiterLife::Actions WaiterLife::listens() {
@@ -77,8 +77,8 @@ WaiterLife::Actions WaiterLife::lost(TimePoint now) {
 }
 
 WaiterLife::Actions WaiterLife::failed(Error::Code code, TimePoint now) {
-  const TimePoint give_up = plan_.limited ? plan_.end : last_contact_ + plan_.lease;
-  if (code != Error::Code::unavailable || now >= plan_.end || now >= give_up) return {{Kind::end}};
+  const TimePoint give_up = plan_.end != TimePoint::max() ? plan_.end : last_contact_ + plan_.lease;
+  if (code != Error::Code::unavailable || now >= give_up) return {{Kind::end}};
   poll_until_.reset();
   return {{.kind = Kind::tell_unreachable, .until = give_up}, wait_until(now + kAskAgain)};
 }
@@ -111,25 +111,21 @@ WaiterLife::Actions WaiterLife::held(const Held& found, bool strayed, TimePoint 
   return actions;
 }
 
-void WaiterLife::hear_releases(Actions& actions) {
-  if (!std::exchange(hears_releases_, true)) actions.push_back({Kind::hear, plan_.releases});
+void WaiterLife::hear(const std::string& channel, Actions& actions) {
+  if (!channel.empty() && others_.insert(channel).second) actions.push_back({Kind::hear, channel});
 }
 
 WaiterLife::Actions WaiterLife::hear_more() {
   Actions more;
   if (!listening_) return more;
-  hear_releases(more);
-  const std::string& channel = found_.other_channel;
-  if (channel.empty() || channel == other_channel_) return more;
-  other_channel_ = channel;
-  more.push_back({Kind::hear, channel});
+  hear(plan_.releases, more);
+  hear(found_.other_channel, more);
   return more;
 }
 
 WaiterLife::Actions WaiterLife::hear_less() {
   Actions less;
-  if (std::exchange(hears_releases_, false)) less.push_back({Kind::unhear, plan_.releases});
-  if (!other_channel_.empty()) less.push_back({Kind::unhear, std::exchange(other_channel_, "")});
+  for (const std::string& channel : std::exchange(others_, {})) less.push_back({Kind::unhear, channel});
   return less;
 }
 
@@ -147,7 +143,7 @@ WaiterLife::Actions WaiterLife::message(const std::string& text, TimePoint now) 
   constexpr std::string_view kFirst = "first ";
   if (text.starts_with(kFirst)) return first_behind_new_holder(std::string_view(text).substr(kFirst.size()), now);
   Actions actions;
-  if (text == "front") hear_releases(actions);
+  if (text == "front") hear(plan_.releases, actions);
   actions.push_back({Kind::ask});
   return actions;
 }
@@ -155,7 +151,7 @@ WaiterLife::Actions WaiterLife::message(const std::string& text, TimePoint now) 
 // We have missed nothing, because the lock has only just changed hands.
 WaiterLife::Actions WaiterLife::first_behind_new_holder(std::string_view ttl, TimePoint now) {
   Actions actions = {{Kind::prepare}};
-  hear_releases(actions);
+  hear(plan_.releases, actions);
   wait_end_ = std::min(wait_end_, now + look_after(time_in_message(ttl)));
   actions.push_back(wait_on());
   return actions;

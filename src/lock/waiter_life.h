@@ -3,6 +3,8 @@
 // returns actions. lock/wait.cc performs them, and tells it their results.
 #pragma once
 
+#include <set>
+
 #include "verbs/answers.h"
 
 namespace rlock::lock {
@@ -12,8 +14,7 @@ namespace rlock::lock {
 milliseconds look_after(const std::optional<milliseconds>& ttl);
 
 struct WaiterPlan {
-  TimePoint end = TimePoint::max();  // of the wait
-  bool limited = false;              // the user has said how long to wait
+  TimePoint end = TimePoint::max();  // of the wait; max(): the user has not said how long to wait
   milliseconds lease{};
   milliseconds longest_look = 1min;
   QueueRequest queueing;
@@ -76,7 +77,7 @@ class WaiterLife {
   WaiterAction wait_until(TimePoint then);
   Actions first_behind_new_holder(std::string_view ttl, TimePoint now);
   void stop_listening();
-  void hear_releases(Actions& actions);
+  void hear(const std::string& channel, Actions& actions);
   // What the first waiter has to listen to besides.
   Actions hear_more();
   // Others must not: a release would take them for clients of another program.
@@ -86,9 +87,8 @@ class WaiterLife {
 
   WaiterPlan plan_;
   bool listening_ = false, refused_ = false;
-  bool hears_releases_ = false;
-  std::string other_channel_;  // that we listen to as well
-  Held found_;                 // the last answer
+  std::set<std::string> others_;  // channels that we listen to besides our own
+  Held found_;                    // the last answer
   TimePoint last_contact_{};
   TimePoint wait_end_{};                 // of the current wait
   bool others_first_ = false;            // during it, a release was open to other programs

@@ -99,7 +99,6 @@ Result<void> read_words_of(PrintText&, const Parsed& parsed) {
 
 Result<void> read_words_of(RunOptions& options, const Parsed& parsed) {
   options.command = RLOCK_TRY(command_in(parsed));
-  options.shown_command = options.command.front();
   options.names = RLOCK_TRY(sorted_names(parsed));
   return {};
 }
@@ -153,7 +152,7 @@ Result<void> read_words_of(LocalOptions& options, const Parsed& parsed) {
   const auto words = RLOCK_TRY(words_of(parsed));
   const auto action = choice_of(words.size() == 1 ? words[0] : "", "status|stop");
   if (!action) return usage("local: say status or stop");
-  options.action = static_cast<LocalOptions::Action>(action->place);
+  options.stop = action->place == 1;
   return {};
 }
 
@@ -216,6 +215,7 @@ Result<void> complete_mode(LockingOptions& options) {
 Result<void> complete_wait(LockingOptions& options, const Parsed& parsed) {
   if (options.nonblock && parsed.has("wait")) return contradiction("--nonblock", "--wait");
   if (options.nonblock) options.wait.limit = 0ms;
+  if (options.wait.limit == 0ms && !parsed.has("supersede")) options.supersede = false;  // a host's setting
   if (options.supersede && options.wait.limit == 0ms) {
     return usage("--supersede waits for the holder, so it cannot be used together with --nonblock or --wait 0");
   }
@@ -353,9 +353,12 @@ Result<void> complete_all(StatusOptions& options, const Parsed&) {
   using enum StatusOptions::Output;
   // For each output that cannot be watched.
   std::map<StatusOptions::Output, const char*> once{
-      {is_held, "--is-held"}, {prometheus, "--prometheus"}, {success, "--succeeded-within"}, {html, "--html"}};
-  const char* const option = once[options.output];
-  const bool asks = options.output == is_held || options.output == success;
+      {is_held, "--is-held"}, {prometheus, "--prometheus"}, {html, "--html"}};
+  const char* const option = options.succeeded_within ? "--succeeded-within" : once[options.output];
+  const bool asks = options.output == is_held || options.succeeded_within;
+  if (options.succeeded_within && options.output != people) {
+    return usage(std::string(StatusOptions::kOutputs) + " cannot be used together");
+  }
   if (options.null && options.output != names) return usage("--null needs --names");
   if (asks && options.names.empty()) return usage(std::string(option) + " needs the NAME of a lock");
   return options.watch && option ? contradiction("--watch", option) : Result<void>();
@@ -368,10 +371,9 @@ Result<void> complete_all(HistoryOptions& options, const Parsed&) {
   return {};
 }
 
-Result<void> complete_all(ForceUnlockOptions& options, const Parsed&) {
-  if (options.now && options.wait) return contradiction("--now", "--wait");
+Result<void> complete_all(ForceUnlockOptions& options, const Parsed& parsed) {
+  if (options.now && parsed.has("wait")) return contradiction("--now", "--wait");
   if (options.owner && !options.slot.empty()) return contradiction("--slot", "--owner");
-  options.wait = options.wait.value_or(ForceUnlockOptions::kDefaultWait);
   return {};
 }
 

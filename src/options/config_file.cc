@@ -7,9 +7,7 @@
 namespace rlock::cli {
 namespace {
 
-bool is_bare(char c) {
-  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '-' || c == '_';
-}
+constexpr std::string_view kBare = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_";
 
 bool is_control(char c) { return (c >= 0 && c < ' ' && c != '\t' && c != '\r' && c != '\n') || c == '\x7f'; }
 
@@ -71,26 +69,19 @@ class Reader {
     return bad("column " + std::to_string(at_ - begin + 1) + ": expected " + what);
   }
 
-  Result<std::string> name() {
-    skip_blanks();
-    const std::size_t begin = at_;
-    while (is_bare(peek())) ++at_;
-    if (at_ == begin) return expected("a name");
-    const std::string_view name = text_.substr(begin, at_ - begin);
-    skip_blanks();
-    return std::string(name);
-  }
-
   Result<void> setting() {
-    const std::ptrdiff_t begin = line();
     if (peek() == '[') return bad(kNoTable);
-    const std::string key = RLOCK_TRY(name());
+    const std::size_t begin = at_;
+    skip(kBare);
+    if (at_ == begin) return expected("a name");
+    const std::string key(text_.substr(begin, at_ - begin));
+    skip_blanks();
     if (peek() == '.') return bad(key, kNoTable);
     if (!take("=")) return expected("=");
     skip_blanks();
     if (std::ranges::find(entries_, key, &ConfigEntry::name) != entries_.end())
       return bad(escaped(key, 100) + " is already defined above; remove one of them");
-    ConfigEntry entry{.name = key, .source = {Source::Kind::file, key, path_, begin}};
+    ConfigEntry entry{.name = key, .source = {Source::Kind::file, key, path_, line()}};
     RLOCK_TRY(read_value(entry, key));
     entries_.push_back(std::move(entry));
     return {};
@@ -131,30 +122,21 @@ class Reader {
 
   // "…" or '…', on one line.
   Result<std::string> string() {
+    constexpr std::string_view kLetters = "btnfr\"\\", kMeanings = "\b\t\n\f\r\"\\";
     const char quote = text_[at_];
     if (take(std::string(3, quote))) return bad("write a text on one line, in \" or '");
-    ++at_;
     std::string out;
-    while (!take({&quote, 1})) {
+    for (++at_; !take({&quote, 1}); ++at_) {
       if (at_ == text_.size() || peek() == '\n') return expected(std::string("the end of the string, ") + quote);
-      if (quote == '"' && peek() == '\\') {
-        RLOCK_TRY(read_escape(out));
+      if (quote == '"' && take("\\")) {
+        const std::size_t known = kLetters.find(peek());
+        if (known == kLetters.npos) return expected("a valid escape after \\");
+        out += kMeanings[known];
       } else {
-        out += text_[at_++];
+        out += peek();
       }
     }
     return out;
-  }
-
-  Result<void> read_escape(std::string& out) {
-    constexpr std::string_view kLetters = "btnfr\"\\", kMeanings = "\b\t\n\f\r\"\\";
-    ++at_;
-    if (const std::size_t known = kLetters.find(peek()); known != kLetters.npos) {
-      out += kMeanings[known];
-      ++at_;
-      return {};
-    }
-    return expected("a valid escape after \\");
   }
 
   static constexpr const char* kNoTable =

@@ -86,14 +86,12 @@ void add_notes(std::string& out, std::string_view notes, std::size_t width) {
     if (!paragraph.empty()) add_wrapped(out, paragraph, 0, 0, width);
     paragraph.clear();
   };
-  while (!notes.empty()) {
-    const std::string_view line = notes.substr(0, notes.find('\n'));
-    notes.remove_prefix(std::min(line.size() + 1, notes.size()));
+  for (const std::string& line : split(without_newline(notes), '\n')) {
     if (line.empty() || line.front() == ' ') {
       flush();
-      out += std::string(line) + "\n";
+      out += line + "\n";
     } else {
-      paragraph += (paragraph.empty() ? "" : " ") + std::string(line);
+      paragraph += (paragraph.empty() ? "" : " ") + line;
     }
   }
   flush();
@@ -213,13 +211,11 @@ std::string suggestion(std::string_view name, const std::vector<const OptionSpec
     if ((option->marks & kRisky) == 0) names.push_back(option->name());
   }
   const auto meant = names_meant(name, names);
-  std::string text;
-  for (const std::string_view one : meant) {
-    text += (text.empty() ? "; did you mean " : " or ") + spelled(one);
-    if (meant.size() > 1)
-      text.append(" (").append(in_short((*std::ranges::find(known, one, &OptionSpec::name))->help)) += ")";
-  }
-  return text + (text.empty() ? "" : "?");
+  const auto shown = [&](std::string_view one) {
+    if (meant.size() == 1) return spelled(one);
+    return spelled(one) + " (" + std::string(in_short((*std::ranges::find(known, one, &OptionSpec::name))->help)) + ")";
+  };
+  return meant.empty() ? "" : "; did you mean " + joined(meant, " or ", shown) + "?";
 }
 
 }  // namespace rlock::cli

@@ -36,16 +36,15 @@ consteval Part<Options, count> part(const OptionRow<Options> (&rows)[count]) {
 }
 
 constexpr auto kCommon = part<CommonOptions, Group::common>({
-    {"--url", "URL", by<CommonOptions, fill_url>,
+    {"--url", "URL", by<fill_url>,
      "use the server at URL: redis://host:port/db, rediss:// for TLS, unix:///path or local:; give three or more for a "
      "lock on a majority of independent servers",
      kSetting | kOften, CommonOptions::kDefaultUrl},
-    {"--password-file", "FILE", by<CommonOptions, password_from<PasswordFrom::Kind::file>>,
+    {"--password-file", "FILE", by<password_from<PasswordFrom::Kind::file>>,
      "read the password from FILE, which must be readable only by you", kSetting},
-    {"--password-command", "TEXT", by<CommonOptions, password_from<PasswordFrom::Kind::command>>,
+    {"--password-command", "TEXT", by<password_from<PasswordFrom::Kind::command>>,
      "run TEXT with /bin/sh for each connection, and use its output as the password", kSetting},
-    {"--ask-password", "", by<CommonOptions, password_from<PasswordFrom::Kind::terminal>>,
-     "ask for the password on the terminal"},
+    {"--ask-password", "", by<password_from<PasswordFrom::Kind::terminal>>, "ask for the password on the terminal"},
     {"--sentinel-password-file", "FILE", into<file_name, &CommonOptions::sentinel_password_file>,
      "read the password of the Sentinels from FILE, as --password-file does", kSetting},
     {"--sentinel-user", "USER", into<some_text, &CommonOptions::sentinel_user>,
@@ -184,7 +183,7 @@ constexpr auto kHooks = part<RunOptions, Group::hooks>({
 constexpr auto kOnce = part<RunOptions, Group::general>({
     {"--once", "KEY", into<once_key, &RunOptions::once>,
      "run only if no job has succeeded for KEY; otherwise exit with 0", kOften},
-    {"--once-per", "PERIOD", into<period, &RunOptions::once_per>,
+    {"--once-per", "PERIOD", into<parse_period, &RunOptions::once_per>,
      "run only if no job has succeeded in this hour, day, week or month; or part of a day, such as 15m", kOften},
     {"--timezone", "ZONE", into<parse_zone, &RunOptions::timezone>,
      "with --once-per, count periods by the calendar of ZONE, such as Europe/Berlin", kSetting, "UTC"},
@@ -243,9 +242,7 @@ constexpr auto kStatus = part<StatusOptions, Group::general>({
      "with --names: print all names, even those that look like options or other names, each followed by a NUL byte"},
     {"--is-held", "", output<StatusOptions, StatusOptions::Output::is_held>,
      "exit with 0 if all are held, 1 if one is free; print nothing", kOften},
-    {"--succeeded-within", "DUR",
-     by<StatusOptions,
-        choose_with<StatusOptions, StatusOptions::Output::success, duration, &StatusOptions::succeeded_within>>,
+    {"--succeeded-within", "DUR", into<duration, &StatusOptions::succeeded_within>,
      "exit with 0 if a job of each lock has succeeded in this time, otherwise with 1; say who ran it and when", kOften},
     {"--prometheus", "", output<StatusOptions, StatusOptions::Output::prometheus>,
      "print metrics for the textfile collector of Prometheus", kOften},

@@ -110,15 +110,12 @@ Result<int> number_within(const std::string& text, int least, int most, const st
 }
 
 Result<Choice> choice_of(const std::string& text, std::string_view words) {
-  int place = 0;
-  std::string all;
-  for (const auto part : std::views::split(words, '|')) {
-    const std::string word(part.begin(), part.end());
-    if (text == word) return Choice{place};
-    const bool last = part.end() == words.end();
-    all += (place++ == 0 ? "" : !last ? ", " : " or ") + word;
-  }
-  return bad(in_quotes(text) + " is not " + all);
+  std::vector<std::string> all = split(words, '|');
+  const auto found = std::ranges::find(all, text);
+  if (found != all.end()) return Choice{static_cast<int>(found - all.begin())};
+  const std::string last = all.back();
+  all.pop_back();
+  return bad(in_quotes(text) + " is not " + joined(all, ", ") + " or " + last);
 }
 
 Result<PointInTime> point_in_time(const std::string& text) {

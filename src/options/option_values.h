@@ -55,7 +55,6 @@ Result<std::string> some_text(const std::string& text);      // not empty
 Result<std::string> remark(const std::string& text);         // cut to 512 bytes, with a mark
 Result<std::string> forgotten_key(const std::string& text);  // 1 to 512 bytes without control characters
 Result<std::string> once_key(const std::string& text);       // the same, but not one of --once-per
-inline Result<Period> period(const std::string& text) { return parse_period(text); }
 Result<lock::OwnerId> owner(const std::string& text);
 Result<std::vector<std::string>> resource_names(const std::string& text);  // different ones, with commas in between
 
@@ -83,11 +82,9 @@ struct FillOf {
   Fill fill = nullptr;
 };
 
-// Calls Result<void> function(Options&, const Setting&).
-template <class Options, auto function>
-constexpr FillOf<Options> by{[](CommonOptions& options, const Setting& said) -> Result<void> {
-  return function(static_cast<Options&>(options), said);
-}};
+// Calls the function.
+template <Fill function>
+constexpr FillOf<CommonOptions> by{function};
 
 template <class Options, class Member>
 Options owner_of(Member Options::*);
@@ -112,23 +109,14 @@ constexpr FillOf<decltype(owner_of(member))> into{[](CommonOptions& options, con
 
 // Selects an output format; a subcommand has only one at a time.
 template <class Options, Options::Output chosen>
-Result<void> choose(Options& options, const Setting& said) {
+constexpr FillOf<Options> output{[](CommonOptions& common, const Setting& said) -> Result<void> {
+  auto& options = static_cast<Options&>(common);
   if (!RLOCK_TRY(read_as(flag, said))) return {};
   if (options.output != typename Options::Output{}) {
     return fail(Error::Code::usage, std::string(Options::kOutputs) + " cannot be used together");
   }
   options.output = chosen;
   return {};
-}
-template <class Options, Options::Output chosen>
-constexpr FillOf<Options> output = by<Options, choose<Options, chosen>>;
-
-// The same for an option with a value, such as --succeeded-within.
-template <class Options, Options::Output chosen, auto read, auto member>
-Result<void> choose_with(Options& options, const Setting& said) {
-  RLOCK_TRY((choose<Options, chosen>(options, {"true", said.source})));
-  options.*member = RLOCK_TRY(read_as(read, said));
-  return {};
-}
+}};
 
 }  // namespace rlock::cli

@@ -117,7 +117,6 @@ struct RunOptions : LockingOptions {
   int once_status = 0;  // if it has already succeeded
   int status_fd = -1;
   std::vector<std::string> command;
-  std::string shown_command;  // for status: the program without its arguments, which may contain secrets
 };
 
 struct AcquireOptions : LockingOptions {
@@ -142,9 +141,9 @@ struct ReleaseOptions : OwnedOptions {
 };
 
 struct StatusOptions : NamingOptions {
-  enum class Output { people, json, names, is_held, prometheus, success, html } output = Output::people;
+  enum class Output { people, json, names, is_held, prometheus, html } output = Output::people;
   static constexpr const char* kOutputs = "--json, --names, --is-held, --prometheus, --succeeded-within and --html";
-  milliseconds succeeded_within{};  // of Output::success
+  std::optional<milliseconds> succeeded_within;  // instead of an Output
   bool watch = false;
   bool null = false;  // print all names, each followed by a NUL byte
 };
@@ -173,7 +172,7 @@ struct ForceUnlockOptions : NamingOptions {
   bool by_set = false;  // treat a string at the name as a lock that another program took with SET NX
   bool yes = false;
   bool now = false;
-  std::optional<milliseconds> wait;  // always set by complete()
+  milliseconds wait = kDefaultWait;
 };
 
 struct DoctorOptions : CommonOptions {
@@ -183,7 +182,7 @@ struct DoctorOptions : CommonOptions {
 };
 
 struct LocalOptions : CommonOptions {
-  enum class Action { status, stop } action = Action::status;
+  bool stop = false;  // else: show its status
   bool yes = false;
 };
 
@@ -223,7 +222,6 @@ struct OptionSpec {
   constexpr std::string_view name() const { return names.substr(letter() == '\0' ? 2 : 5); }
   constexpr char letter() const { return names[1] == '-' ? '\0' : names[1]; }
   constexpr bool setting() const { return (marks & kSetting) != 0; }
-  bool defaults_to_value() const { return !std::holds_alternative<std::string_view>(fallback); }
   // The default as help and `rlock config` show it.
   std::string default_text() const {
     if (const int* number = std::get_if<int>(&fallback)) return std::to_string(*number);

@@ -95,8 +95,7 @@ std::unexpected<Error> unknown_subcommand(const std::string& word, bool dashes, 
     return bad_line(
         nullptr, what + "; to take a lock of that name, write rlock run " + escaped(shell_word(word)) + " -- COMMAND");
   }
-  return unknown(nullptr, what + "; did you mean " + std::string(meant[0]) +
-                              (meant.size() > 1 ? " or " + std::string(meant[1]) : "") + "?");
+  return unknown(nullptr, what + "; did you mean " + joined(meant, " or ") + "?");
 }
 
 // True if the words may contain the option: its long name, or its letter in a word with one dash.
@@ -188,8 +187,7 @@ class Line {
     const std::string& last = words_.back();
     const OptionSpec* spec = find_option(subcommand_, last.substr(last.starts_with("--") ? 2 : last.size() - 1));
     if (!spec) return bad_line(subcommand_, escaped(error.what(), 300));
-    return bad_line(subcommand_, (last.starts_with("--") ? last : "--" + std::string(spec->name())) + " needs " +
-                                     std::string(spec->value));
+    return bad_line(subcommand_, "--" + std::string(spec->name()) + " needs " + std::string(spec->value));
   }
 
   // --help before the subcommand shows the overview.
@@ -214,22 +212,20 @@ class Line {
     Result<void> result;
     for (const Described& one : described_) {
       if (one.option->count() == 0) continue;
-      auto fine = check_once(one, parsed);
+      auto fine = check_once(one);
       if (result) result = std::move(fine);
-      // --url can be repeated: the servers of a quorum.
       const CLI::results_t& texts = one.option->results();
-      const bool is_url = &one.spec == &url_option();
-      parsed.options.insert_or_assign(
-          one.spec.name(), Setting{.text = is_url ? CLI::detail::join(texts, unmarked, " ") : unmarked(texts.back()),
-                                   .source = {Source::Kind::option, one.name()}});
+      // --url can be repeated: the servers of a quorum.
+      const std::string text = &one.spec == &url_option() ? joined(texts, " ", unmarked) : unmarked(texts.back());
+      parsed.options.emplace(one.spec.name(), Setting{text, {Source::Kind::option, one.name()}});
     }
     return result;
   }
 
-  Result<void> check_once(const Described& one, const Parsed& parsed) const {
+  Result<void> check_once(const Described& one) const {
     if (one.spec.value.empty()) return check_flag(one.name(), one.option->results().back());
     if (&one.spec == &url_option()) return {};
-    const bool twice = one.option->count() > 1 || parsed.text_of(one.spec) || (&one.spec == command() && commands_ > 1);
+    const bool twice = one.option->count() > 1 || (&one.spec == command() && commands_ > 1);
     return twice ? bad_line(nullptr, "--" + one.name() + " is given twice") : Result<void>();
   }
 

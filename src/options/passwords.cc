@@ -45,9 +45,7 @@ Result<PasswordOfFile> read_password(const std::string& path) {
     return text.size() - begin;
   }));
   if (password.text().empty()) return bad_file("empty");
-  // A name below /dev or /proc means a different file in another process.
-  const bool same_to_all = !path.starts_with("/dev/") && !path.starts_with("/proc/");
-  return PasswordOfFile{std::move(password), file->is_file() && same_to_all};
+  return PasswordOfFile{std::move(password), file->can_be_opened_again()};
 }
 
 Result<void> read_from_file(redis::Endpoint& endpoint, const std::string& named) {
@@ -200,58 +198,54 @@ const ConfiguredUrl* configured_for(const CommonOptions& options, const redis::A
 
 // Passwords that are the same for all servers.
 struct CommonPasswords {
-  std::optional<Secret> variables[std::size(kPasswordVariables)], sentinel;
-  std::optional<Secret> typed;  // on the terminal
-  std::optional<redis::PasswordSource> command;
+  redis::Endpoint given;  // its password, or the source of it, and about_password; "": none is given
+  std::optional<Secret> sentinel;
 };
 
-// Moves them out of the environment, and asks for one that is to be typed. `first`: of `several` servers or one.
+// Moves them out of the environment, reads a file, which may be a pipe, and asks for one that is to be typed. `first`:
+// of `several` servers or one.
 Result<CommonPasswords> common_passwords(const CommonOptions& options, const redis::Endpoint& first, bool several,
                                          int interrupt) {
-  CommonPasswords common;
-  std::ranges::transform(kPasswordVariables, common.variables, extract_variable);
-  common.sentinel = extract_variable("RLOCK_SENTINEL_PASSWORD");
+  CommonPasswords common{.sentinel = extract_variable("RLOCK_SENTINEL_PASSWORD")};
+  redis::Endpoint& given = common.given;
+  for (const char* variable : kPasswordVariables) {
+    const std::optional<Secret> password = extract_variable(variable);
+    if (!password || given.password) continue;
+    given.password = password;
+    given.about_password = came_from(variable);
+  }
   const auto& from = options.password_from;
   if (!from || first.kind == redis::Endpoint::Kind::local) return common;
-  if (from->kind == PasswordFrom::Kind::command) {
-    common.command = source_of_command(from->text);
-    if (several) common.command = one_at_a_time(*common.command);
+  using enum PasswordFrom::Kind;
+  const std::string path = from->kind == file ? " " + escaped(from->text) : "";
+  given = redis::Endpoint{.about_password = came_from(from->source.text() + path)};
+  if (from->kind == file) RLOCK_TRY(read_from_file(given, from->text));
+  if (from->kind == terminal) {
+    given.password = RLOCK_TRY(ask_password(several ? "all servers" : first.display(), interrupt));
   }
-  if (from->kind == PasswordFrom::Kind::terminal) {
-    common.typed = RLOCK_TRY(ask_password(several ? "all servers" : first.display(), interrupt));
+  if (from->kind == command) {
+    given.password_source = source_of_command(from->text);
+    if (several) given.password_source = one_at_a_time(*given.password_source);
   }
   return common;
 }
 
-Result<void> add_password(redis::Address& address, const CommonOptions& options, const CommonPasswords& common) {
+void add_password(redis::Address& address, const CommonOptions& options, const redis::Endpoint& given) {
   redis::Endpoint& endpoint = address.server;
   // A private server has no password, because only this user can reach it.
-  if (endpoint.kind == redis::Endpoint::Kind::local) return {};
-  const auto use = [&](const std::optional<Secret>& password, const std::string& source) -> Result<void> {
-    endpoint.password = password;
-    endpoint.about_password = came_from(source);
-    return {};
-  };
-  if (const auto& from = options.password_from) {
-    const std::string origin = from->source.text();
-    switch (from->kind) {
-      case PasswordFrom::Kind::terminal: return use(common.typed, origin);
-      case PasswordFrom::Kind::command: endpoint.password_source = common.command; return use({}, origin);
-      case PasswordFrom::Kind::file: break;
-    }
-    endpoint.about_password = came_from(origin + " " + escaped(from->text));
-    return read_from_file(endpoint, from->text);
+  if (endpoint.kind == redis::Endpoint::Kind::local) return;
+  if (!given.about_password.empty()) {
+    endpoint.password = given.password;
+    endpoint.password_source = given.password_source;
+    endpoint.about_password = given.about_password;
+  } else if (endpoint.password) {
+    endpoint.about_password = came_from("the address in " + options.url_source.text());
+  } else if (const ConfiguredUrl* configured = configured_for(options, address)) {
+    endpoint.password = redis::parse_address(configured->url.text())->server.password;
+    endpoint.about_password = came_from("the address in the configuration file");
+  } else {
+    endpoint.about_password = no_password("--password-file, --password-command, --ask-password or RLOCK_PASSWORD");
   }
-  for (std::size_t i = 0; i < std::size(kPasswordVariables); ++i) {
-    if (common.variables[i]) return use(common.variables[i], kPasswordVariables[i]);
-  }
-  if (endpoint.password) return use(endpoint.password, "the address in " + options.url_source.text());
-  if (const ConfiguredUrl* configured = configured_for(options, address)) {
-    const std::optional<Secret> password = redis::parse_address(configured->url.text())->server.password;
-    return use(password, "the address in the configuration file");
-  }
-  endpoint.about_password = no_password("--password-file, --password-command, --ask-password or RLOCK_PASSWORD");
-  return {};
 }
 
 // The same for Sentinels, which have users of their own.
@@ -273,7 +267,7 @@ Result<void> add_sentinel_password(redis::Address& address, const CommonOptions&
 
 bool is_set(const char* variable) {
   const char* text = std::getenv(variable);
-  return text && *text;
+  return text && !without_newline(text).empty();
 }
 
 std::string absolute(const std::string& path) {
@@ -320,7 +314,7 @@ Result<void> add_passwords(std::vector<redis::Address>& addresses, CommonOptions
   const CommonPasswords common =
       RLOCK_TRY(common_passwords(options, addresses.front().server, addresses.size() > 1, interrupt));
   for (redis::Address& address : addresses) {
-    RLOCK_TRY(add_password(address, options, common));
+    add_password(address, options, common.given);
     RLOCK_TRY(add_sentinel_password(address, options, common));
   }
   for (ConfiguredUrl& one : options.configured_urls) one.url.wipe();

@@ -11,7 +11,7 @@ namespace rlock::cli {
 // Ignores a password file or command from a configuration file if RLOCK_PASSWORD, or each address, has the password.
 void drop_weaker_source(CommonOptions& options);
 
-// True if the variable is set and not empty.
+// True if the variable is set, and to more than a line break.
 bool is_set(const char* variable);
 
 // Where the passwords of these servers come from, while the environment still has them; none: there are none.

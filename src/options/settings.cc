@@ -112,13 +112,13 @@ bool holds_password(const ConfigEntry& entry) {
                              [](std::string_view url) { return !redis::password_in(url).empty(); });
 }
 
-Result<void> check_entry(const ConfigEntry& entry, const TrustedFile& file, const std::string& path) {
-  const OptionSpec* option = RLOCK_TRY(option_of(entry));
-  if (entry.is_list && option != &url_option()) {
+Result<void> check_entry(const ConfigEntry& entry, const OptionSpec& option, const TrustedFile& file,
+                         const std::string& path) {
+  if (entry.is_list && &option != &url_option()) {
     return bad_entry(entry, "a setting has one value; only url can be a list");
   }
   // A job may run in a folder that others fill, such as the checkout of a pull request.
-  if (option->value == "FILE" && !entry.text.starts_with('/')) {
+  if (option.value == "FILE" && !entry.text.starts_with('/')) {
     return bad_entry(entry, "write the full path: a relative one would depend on the working directory of each job");
   }
   if (!holds_password(entry) || !file.read_by_others()) return {};
@@ -135,93 +135,6 @@ std::string advice_for(const std::string& path) {
                       ": correct HOME, or give --config FILE"
                 : "; to read another file, give --config FILE";
 }
-
-struct SettingsFile {
-  std::string path;
-  bool chosen, can_be_read_again;
-  std::vector<ConfigEntry> entries;
-};
-
-// Adds the settings of one source after the other.
-class SettingsLoader : public Settings {
- public:
-  Result<void> load(const Parsed& parsed) {
-    known_ = parsed.options;
-    for (const OptionSpec* option : options_of(parsed.subcommand)) {
-      const auto given = known_.find(option->name());
-      const bool tidy = option->setting() || option->value == "DUR" || option->value == "N";
-      if (tidy && given != known_.end()) given->second.text = tidied(*option, given->second.text);
-    }
-    RLOCK_TRY(add_variables());
-    for (const SettingsFile& file : RLOCK_TRY(read_files())) {
-      add_entries(file);
-      files.push_back(file.path);
-    }
-    return {};
-  }
-
- private:
-  // None if there is no such file. `chosen`: named by --config or RLOCK_CONFIG, so it must exist.
-  Result<std::optional<SettingsFile>> read_file(const std::string& path, bool chosen) const {
-    auto opened = TrustedFile::open(path);
-    if (!opened && !chosen && opened.error().code == Error::Code::config) opened.error().message += advice_for(path);
-    const auto file = RLOCK_TRY(std::move(opened));
-    if (!file) {
-      if (!chosen) return std::nullopt;
-      return fail(Error::Code::config,
-                  find(config_option())->source.text() + ": " + escaped(path) + ": " + errno_text(ENOENT));
-    }
-    std::string text(kLongestFile, '\0');
-    text.resize(RLOCK_TRY(file->read(text)));
-    auto entries = RLOCK_TRY(read_config(path, text));
-    for (const ConfigEntry& entry : entries) RLOCK_TRY(check_entry(entry, *file, path));
-    return SettingsFile{path, chosen, file->is_file(), std::move(entries)};
-  }
-
-  Result<std::vector<SettingsFile>> read_files() const {
-    const Setting* said = find(config_option());
-    const auto paths = said ? std::vector{said->text} : std::vector<std::string>{user_file(), "/etc/rlock/rlock.toml"};
-    std::vector<SettingsFile> files;
-    for (const std::string& path : paths) {
-      if (auto file = RLOCK_TRY(read_file(path, said != nullptr))) files.push_back(*std::move(file));
-    }
-    return files;
-  }
-
-  // Must be called in order of precedence: it keeps a setting that is already known.
-  void add(const OptionSpec& option, Setting setting) {
-    setting.source.rank = rank_;
-    known_.try_emplace(option.name(), std::move(setting));
-  }
-
-  Result<void> add_variables() {
-    rank_ = kRankOfVariables;
-    for (const auto& [name, value] : our_variables()) {
-      const OptionSpec* option = option_set_by(name);
-      if (!option) continue;
-      const std::string variable(name), text = tidied(*option, value);
-      // Ignoring it could send a job to another server, for example if a pipeline failed to fill in a secret.
-      if (text.empty()) return fail(Error::Code::config, variable + " is set but empty; unset it or give it a value");
-      add(*option, {text, {Source::Kind::variable, variable}});
-    }
-    return {};
-  }
-
-  void add_entries(const SettingsFile& file) {
-    ++rank_;
-    for (const ConfigEntry& entry : file.entries) {
-      const OptionSpec& option = **option_of(entry);
-      add(option, {tidied(option, entry.text), entry.source});
-      if (&option != &url_option() || !holds_password(entry)) continue;
-      for (const std::string_view url : redis::split_addresses(entry.text)) {
-        addresses_with_password.push_back({Secret(url), entry.source});
-      }
-      if (file.chosen && file.can_be_read_again) config_for_command = file.path;
-    }
-  }
-
-  int rank_ = 0;  // of the source being read
-};
 
 }  // namespace
 
@@ -268,9 +181,59 @@ void warn_of_unknown_variables() {
 }
 
 Result<Settings> Settings::load(const Parsed& parsed) {
-  SettingsLoader loader;
-  RLOCK_TRY(loader.load(parsed));
-  return Settings(std::move(loader));
+  Settings settings;
+  settings.known_ = parsed.options;
+  for (const OptionSpec* option : options_of(parsed.subcommand)) {
+    const auto given = settings.known_.find(option->name());
+    const bool tidy = option->setting() || option->value == "DUR" || option->value == "N";
+    if (tidy && given != settings.known_.end()) given->second.text = tidied(*option, given->second.text);
+  }
+  RLOCK_TRY(settings.add_variables());
+  const Setting* said = settings.find(config_option());
+  const auto paths = said ? std::vector{said->text} : std::vector<std::string>{user_file(), "/etc/rlock/rlock.toml"};
+  for (const std::string& path : paths) RLOCK_TRY(settings.add_file(path, said));
+  return settings;
+}
+
+Result<void> Settings::add_variables() {
+  rank_ = kRankOfVariables;
+  for (const auto& [name, value] : our_variables()) {
+    const OptionSpec* option = option_set_by(name);
+    if (!option) continue;
+    const std::string variable(name), text = tidied(*option, value);
+    // Ignoring it could send a job to another server, for example if a pipeline failed to fill in a secret.
+    if (text.empty()) return fail(Error::Code::config, variable + " is set but empty; unset it or give it a value");
+    add(*option, {text, {Source::Kind::variable, variable}});
+  }
+  return {};
+}
+
+Result<void> Settings::add_file(const std::string& path, const Setting* said) {
+  auto opened = TrustedFile::open(path);
+  if (!opened && !said && opened.error().code == Error::Code::config) opened.error().message += advice_for(path);
+  const auto file = RLOCK_TRY(std::move(opened));
+  if (!file && !said) return {};
+  if (!file) return fail(Error::Code::config, said->source.text() + ": " + escaped(path) + ": " + errno_text(ENOENT));
+  std::string text(kLongestFile, '\0');
+  text.resize(RLOCK_TRY(file->read(text)));
+  files.push_back(path);
+  ++rank_;
+  for (const ConfigEntry& entry : RLOCK_TRY(read_config(path, text))) {
+    const OptionSpec& option = *RLOCK_TRY(option_of(entry));
+    RLOCK_TRY(check_entry(entry, option, *file, path));
+    add(option, {tidied(option, entry.text), entry.source});
+    if (&option != &url_option() || !holds_password(entry)) continue;
+    for (const std::string_view url : redis::split_addresses(entry.text)) {
+      addresses_with_password.push_back({Secret(url), entry.source});
+    }
+    if (said && file->can_be_opened_again()) config_for_command = path;
+  }
+  return {};
+}
+
+void Settings::add(const OptionSpec& option, Setting setting) {
+  setting.source.rank = rank_;
+  known_.try_emplace(option.name(), std::move(setting));
 }
 
 const Setting* Settings::find(const OptionSpec& option) const {

@@ -29,8 +29,15 @@ class Settings {
   // again.
   std::optional<std::string> config_for_command;
 
- protected:
+ private:
+  Result<void> add_variables();
+  // `said`: by --config or RLOCK_CONFIG, so the file must exist; null: it need not.
+  Result<void> add_file(const std::string& path, const Setting* said);
+  // Must be called in order of precedence: it keeps a setting that is already known.
+  void add(const OptionSpec& option, Setting setting);
+
   std::map<std::string_view, Setting> known_;  // by the option's name
+  int rank_ = 0;                               // of the source being read
 };
 
 // One option for each setting of any subcommand, in the order of the table.

@@ -67,6 +67,10 @@ std::unexpected<Error> not_opened(const std::string& path, int number) {
 
 }  // namespace
 
+bool means_one_file(const std::string& path) {
+  return !path.starts_with("/proc/") && (!path.starts_with("/dev/") || path.starts_with("/dev/shm/"));
+}
+
 Result<std::optional<TrustedFile>> TrustedFile::open(const std::string& path) {
   TrustedFile file;
   file.path_ = path;

@@ -10,6 +10,9 @@
 
 namespace rlock::cli {
 
+// False for /dev/stdin, /dev/fd/3 and the like, which mean another file in each process.
+bool means_one_file(const std::string& path);
+
 class TrustedFile {
  public:
   // Opens a file, a pipe (a FIFO, or <(command) of a shell) or /dev/null. None if nothing exists at `path`.
@@ -25,7 +28,8 @@ class TrustedFile {
   // The group counts as others, unless root owns the file, because service managers and Kubernetes hand out secrets
   // that way; libpq has the same rule for its keys. So does nobody in root's file on a tmpfs that is mounted read-only.
   bool read_by_others() const;
-  bool is_file() const { return S_ISREG(info_.st_mode); }  // not a pipe, so it can be opened again
+  // No pipe, and no name that means another file in another process.
+  bool can_be_opened_again() const { return S_ISREG(info_.st_mode) && means_one_file(path_); }
 
  private:
   std::string path_;

@@ -142,9 +142,8 @@ Result<Address> parse_network(const Scheme& scheme, std::string_view rest) {
   if (const auto mark = rest.find_first_of("?#"); mark != rest.npos) {
     return bad_address("an address takes nothing after " + in_quotes(rest.substr(mark, 1)) + "; the database is /N");
   }
-  const std::size_t slash = std::min(rest.find('/'), rest.size());
-  const std::string_view hosts = rest.substr(0, slash);
-  std::string_view path = rest.substr(std::min(slash + 1, rest.size()));
+  const std::string_view hosts = take_part(rest, '/');
+  std::string_view path = rest;
   if (scheme.tls) server.tls.emplace();
   if (scheme.kind == Kind::server) {
     if (hosts.contains(',')) return bad_address("redis:// has one host; separate several addresses with blanks");
@@ -156,8 +155,7 @@ Result<Address> parse_network(const Scheme& scheme, std::string_view rest) {
     address.slots = std::make_shared<SlotMap>();
   } else {
     address.sentinels = RLOCK_TRY(read_hosts(hosts, scheme.kind));
-    const std::string_view master = path.substr(0, path.find('/'));
-    path.remove_prefix(std::min(master.size() + 1, path.size()));
+    const std::string_view master = take_part(path, '/');
     address.master = RLOCK_TRY(percent_decoded(master, "master"));
     if (master.empty() || has_control(address.master)) {
       return bad_address("the name of the master is missing or has a control character: redis+sentinel://host/MASTER");
@@ -276,8 +274,7 @@ void SilentSentinels::note(const Host& sentinel, bool silent) {
 
 std::string Address::text(bool whole) const {
   const bool cluster = kind == Kind::cluster;
-  std::string hosts;
-  for (const Host& host : cluster ? seeds : sentinels) hosts += (hosts.empty() ? "" : ",") + host.display();
+  const std::string hosts = joined(cluster ? seeds : sentinels, ",", &Host::display);
   return (server.tls ? "rediss+" : "redis+") + std::string(cluster ? "cluster://" : "sentinel://") +
          server.login(whole) + hosts + (cluster ? "" : "/" + percent_encoded(master, "/")) + server.database();
 }

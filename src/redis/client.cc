@@ -18,12 +18,13 @@ constexpr milliseconds kEnough = 100ms;  // a shorter attempt says little
 constexpr milliseconds kBetween = 50ms;
 
 bool is_refused(const Sent& one, std::string_view with) {
-  return one.reply && one.reply->is(Reply::Kind::error) && one.reply->text.starts_with(with);
+  const Reply* reply = one.reply();
+  return reply && reply->is(Reply::Kind::error) && reply->text.starts_with(with);
 }
 
 // The server has not executed the command, because another one keeps its slot.
 std::optional<Redirection> redirection_of(const Sent& one) {
-  return is_refused(one, "") ? read_redirection(one.reply->text) : std::nullopt;
+  return is_refused(one, "") ? read_redirection(one.reply()->text) : std::nullopt;
 }
 
 Error too_much() { return {Error::Code::protocol, "the server sent more than it was asked for", true}; }
@@ -35,7 +36,7 @@ Error too_much() { return {Error::Code::protocol, "the server sent more than it 
 template <class SlotOrNode>
 Result<Connection*> Client::usable(const SlotOrNode& where) {
   const auto is_due = [&](const Connection* connection) {
-    return std::ranges::any_of(round_, [&](const Sent& one) { return one.connection == connection && one.is_open(); });
+    return std::ranges::any_of(round_, [&](const Sent& one) { return one.connection == connection && !one.answer; });
   };
   for (;;) {
     Connection* connection = open(where);
@@ -83,15 +84,15 @@ class Client::Exchange {
     for (Sent& one : client_.round_) due.push_back(&one);
     std::ranges::stable_sort(due, {}, &Sent::turn);
     for (Sent* one : due) {
-      if (!one->connection || !one->is_open()) continue;
+      if (!one->connection || one->answer) continue;
       auto reply = one->connection->receive(until_);
       if (!reply) {
-        one->error = client_.failed(one->connection, std::move(reply).error());
+        one->answer = std::unexpected(client_.failed(one->connection, std::move(reply).error()));
         continue;
       }
       client_.last_ = one->connection;
       client_.last_slot_ = one->slot;
-      one->reply = std::move(*reply);
+      one->answer = *std::move(reply);
       const auto& aside = one->connection->aside();
       if (client_.heard_ && aside && one->connection->is_news()) client_.heard_(*aside);
     }
@@ -116,7 +117,7 @@ class Client::Exchange {
       error->maybe_executed = maybe_executed;
     }
     for (Sent* one : going) {
-      one->error = error;
+      if (error) one->answer = std::unexpected(*error);
       one->connection = error ? nullptr : connection;
       one->turn = turn_;
     }
@@ -154,7 +155,7 @@ class Client::Exchange {
 
   void give_up(std::optional<int> slot, const Error& error) {
     for (Sent& one : client_.round_) {
-      if (one.waits() && one.slot == slot) one.error = error;
+      if (one.waits() && one.slot == slot) one.answer = std::unexpected(error);
     }
   }
 
@@ -174,13 +175,6 @@ class Client::Exchange {
     return reply;
   }
 
-  // ASK concerns only one command.
-  void ask_once(const Redirection& redirection, Sent& one) {
-    auto reply = ask_there(redirection, one);
-    if (!reply) one.error = reply.error();
-    one.reply = reply ? std::optional(*std::move(reply)) : std::nullopt;
-  }
-
   // MOVED concerns all commands for that slot.
   void follow(const Redirection& redirection, Sent& one) {
     moved_ = true;
@@ -193,7 +187,8 @@ class Client::Exchange {
 
   // Whether it has to be sent again because it is for another server.
   bool is_redirected(Sent& one) {
-    if (const auto to = redirection_of(one); to && to->for_once && one.connection) ask_once(*to, one);
+    // ASK concerns only one command.
+    if (const auto to = redirection_of(one); to && to->for_once && one.connection) one.answer = ask_there(*to, one);
     const auto to = redirection_of(one);
     if (to && !to->for_once) follow(*to, one);
     return to.has_value();
@@ -212,7 +207,7 @@ class Client::Exchange {
     if (again.empty() || until_.over()) return false;  // the replies say why
     for (Sent* one : again) {
       one->connection = nullptr;
-      one->reply.reset();
+      one->answer.reset();
     }
     return true;
   }
@@ -223,7 +218,7 @@ class Client::Exchange {
     for (Sent& one : client_.round_) {
       if (!client_.address_.server.has_password() || !is_refused(one, "NOAUTH")) continue;
       client_.drop(one.connection);
-      one.reply.reset();
+      one.answer.reset();
       any = true;
     }
     return any;
@@ -236,7 +231,6 @@ class Client::Exchange {
 };
 
 std::vector<Result<Reply>> Client::call_all(const std::vector<Words>& commands, const Until& until) {
-  answered_ = false;
   round_.clear();
   for (const Words& command : commands) round_.push_back({.command = &command, .slot = slot_for(command)});
   Exchange(*this, until).run();
@@ -244,29 +238,34 @@ std::vector<Result<Reply>> Client::call_all(const std::vector<Words>& commands, 
 }
 
 std::vector<Result<Reply>> Client::checked() {
-  answered_ = std::ranges::all_of(round_, [](const Sent& one) { return one.reply.has_value(); });
-  has_served_ = has_served_ || answered_;
+  has_served_ = has_served_ || answered();
   std::vector<Result<Reply>> results;
   for (Sent& one : round_) results.push_back(checked(one));
   return results;
 }
 
 Result<Reply> Client::checked(Sent& one) {
-  if (one.error) return std::unexpected(*one.error);
-  if (!one.reply) return fail(Error::Code::unavailable, "no answer in time");
-  if (one.reply->is(Reply::Kind::error)) return std::unexpected(refusal(one));
-  if (one.connection && one.connection->has_leftovers()) return std::unexpected(failed(one.connection, too_much()));
+  if (!one.answer) return fail(Error::Code::unavailable, "no answer in time");
+  if (!*one.answer) return *one.answer;
+  if (one.reply()->is(Reply::Kind::error)) return std::unexpected(refusal(one));
+  if (one.connection && one.connection->has_leftovers()) {
+    // Nobody knows which of its replies is the one too many.
+    for (Sent& other : round_) {
+      if (other.connection == one.connection) other.answer.reset();
+    }
+    return std::unexpected(failed(one.connection, too_much()));
+  }
   if (const auto& audience = address().server.audience) audience->served();
-  return std::move(*one.reply);
+  return *std::move(one.answer);
 }
 
 Error Client::refusal(const Sent& one) {
   const bool clustered = address().slots != nullptr,
-             passes_there = clustered && one.reply->text.starts_with("TRYAGAIN");
-  Error error = with_login(server_error(one.reply->text), address().server);
-  if (clustered && read_redirection(one.reply->text)) {
+             passes_there = clustered && one.reply()->text.starts_with("TRYAGAIN");
+  Error error = with_login(server_error(one.reply()->text), address().server);
+  if (clustered && read_redirection(one.reply()->text)) {
     error = {Error::Code::unavailable,
-             "the servers disagree about who keeps the lock: " + escaped(one.reply->text, 300)};
+             "the servers disagree about who keeps the lock: " + escaped(one.reply()->text, 300)};
   }
   if (passes_there && one.slot) {
     error.message +=
@@ -274,8 +273,7 @@ Error Client::refusal(const Sent& one) {
   }
   const bool unfit = error.code == Error::Code::unavailable || error.code == Error::Code::protocol;
   if (unfit && !passes_there) return failed(one.connection, std::move(error));
-  error = std::move(error).in(where(one.connection));
-  return error;
+  return std::move(error).in(where(one.connection));
 }
 
 Result<Reply> Client::call(const Words& command, const Until& until) {
@@ -284,7 +282,6 @@ Result<Reply> Client::call(const Words& command, const Until& until) {
 
 Result<std::vector<Reply>> Client::call_over_same(const Words& command, std::span<const std::string> keys,
                                                   const Until& until) {
-  answered_ = false;
   round_.clear();
   for (const std::string& key : keys) {
     const auto slot = address().slots ? std::optional(slot_of(key)) : std::nullopt;
@@ -297,7 +294,7 @@ Result<std::vector<Reply>> Client::call_over_same(const Words& command, std::spa
   }
   for (Sent& one : round_) {
     if (auto sent = one.connection->send(command, until); !sent)
-      one.error = failed(one.connection, std::move(sent).error());
+      one.answer = std::unexpected(failed(one.connection, std::move(sent).error()));
   }
   Exchange(*this, until).receive();
   std::vector<Reply> replies;
@@ -428,7 +425,7 @@ Error Client::failed(const Connection* connection, Error error) {
   if (error.code == Error::Code::untrusted && has_served_) error.code = Error::Code::unavailable;
   error = std::move(error).in(where(connection));
   for (Sent& one : round_) {
-    if (connection && one.connection == connection && one.is_open()) one.error = error;
+    if (connection && one.connection == connection && !one.answer) one.answer = std::unexpected(error);
   }
   drop(connection);
   return error;

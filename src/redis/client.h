@@ -17,12 +17,11 @@ struct Sent {
   std::optional<int> slot;
   Connection* connection = nullptr;  // over which it was sent; null: not sent, or that connection was closed
   unsigned turn = 0;                 // the replies of one connection come in this order
-  std::optional<Reply> reply;
-  std::optional<Error> error;  // in place of a reply
-  bool is_open() const { return !reply && !error; }
-  bool waits() const { return !connection && is_open(); }
+  std::optional<Result<Reply>> answer;
+  bool waits() const { return !connection && !answer; }
+  // Null: there is none, or an error in its place.
+  const Reply* reply() const { return answer && *answer ? &**answer : nullptr; }
 };
-using Round = std::vector<Sent>;
 
 // Gets the reply to the command that is sent along, once for each connection.
 using Heard = std::function<void(const Reply&)>;
@@ -77,9 +76,6 @@ class Client {
   // Connection::aside() of the last command's connection; none if that is not open.
   std::optional<Reply> aside() const { return last_ ? last_->aside() : std::nullopt; }
 
-  // How many hash slots have no server, as far as is known; 0 outside a cluster.
-  int slots_without_server() const { return address().slots ? address().slots->without_owner() : 0; }
-
   const Address& address() const { return address_; }
   // The error (protocol) for a reply that Redis would not give to the last command.
   std::unexpected<Error> unexpected_reply(std::string_view command) const;
@@ -88,8 +84,8 @@ class Client {
   // What is known of the master that most Sentinels have named. Connects if necessary. Nothing if that is
   // unknown.
   std::optional<Connection::Naming> reign(const Until& until);
-  // The server has answered the last command, maybe with an error.
-  bool answered() const { return answered_; }
+  // The server has answered all commands of the last call, maybe with errors. REQUIRES: there was one.
+  bool answered() const { return std::ranges::all_of(round_, &Sent::reply); }
   // As Tls::certificate_lasts(); none: there is no connection, or no TLS.
   std::optional<CertificateLife> certificate_lasts() const { return last_ ? last_->certificate_lasts() : std::nullopt; }
   // Closes all connections, silently: another process may have copies of them. Frees no memory before the next one is
@@ -167,14 +163,13 @@ class Client {
   std::optional<struct stat> folder_;  // that of a local: server, at the time of the connection
   std::list<Connection> connections_;
   std::list<Connection> left_;    // without descriptors
-  Round round_;                   // the commands of the current or last call
+  std::vector<Sent> round_;       // the commands of the current or last call
   Connection* last_ = nullptr;    // that of the last command
   std::optional<int> last_slot_;  // of the last command
   Words along_;                   // sent along with the first command of each connection; empty: nothing
   Heard heard_;                   // may be empty
   TimePoint named_at_{};          // just before the Sentinels were asked about the connected master
   bool ever_reached_ = false, has_served_ = false;
-  bool answered_ = false;
 };
 
 }  // namespace rlock::redis

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include "redis/connection.h"
 
-#include <fcntl.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <poll.h>
@@ -204,9 +203,9 @@ Result<Attempt> Connection::try_to_send(std::string_view bytes) const {
   return no_connection("send: " + errno_text(errno));
 }
 
-Result<Attempt> Connection::try_to_receive(std::span<char> buffer, int flags) const {
-  if (tls_) return flags & MSG_PEEK ? tls_->peek() : tls_->receive(buffer);
-  const ssize_t got = recv(fd(), buffer.data(), buffer.size(), flags);
+Result<Attempt> Connection::try_to_receive(std::span<char> buffer) const {
+  if (tls_) return tls_->receive(buffer);
+  const ssize_t got = recv(fd(), buffer.data(), buffer.size(), 0);
   if (got > 0) return Attempt{.bytes = static_cast<std::size_t>(got)};
   if (got == 0) return no_connection(kClosedByServer);
   if (failed_for_now()) return Attempt{.waits_for = POLLIN};
@@ -223,22 +222,18 @@ Result<void> Connection::send_bytes(std::string_view bytes, const Until& until) 
   return {};
 }
 
-Result<bool> Connection::has_bytes() const {
-  char byte;
-  return RLOCK_TRY(try_to_receive({&byte, 1}, MSG_PEEK)).waits_for == 0;
-}
-
-Result<void> Connection::fill(const Until& until) {
-  const auto attempt = [&] { return try_to_receive(buffer_, 0); };
-  const std::string_view got(buffer_.data(), RLOCK_TRY(until_done(fd(), until, "no answer", kHangs, attempt)));
+Result<Attempt> Connection::take_bytes() {
+  const Attempt made = RLOCK_TRY(try_to_receive(buffer_));
+  if (made.waits_for != 0) return made;
+  const std::string_view got(buffer_.data(), made.bytes);
   // A TLS alert starts with 21 (RFC 8446 §5.1), as no reply does.
   may_want_tls_ = may_want_tls_ && got.starts_with('\x15');
   reader_.feed(got);
-  return {};
+  return made;
 }
 
 Result<void> Connection::expect_silence() {
-  if (reader_.empty() && !RLOCK_TRY(has_bytes())) return {};
+  if (reader_.empty() && RLOCK_TRY(take_bytes()).waits_for != 0) return {};
   auto unasked = receive(Until{}.at_most(kForTheRest));
   if (unasked && unasked->is(Reply::Kind::error)) return std::unexpected(refusal(unasked->text));
   if (!unasked && unasked.error().code == Error::Code::protocol)
@@ -290,7 +285,8 @@ Result<Reply> Connection::receive(const Until& until) {
     if (!reply) return std::unexpected(lost(std::move(reply).error(), until));
     if (*reply) return std::move(**reply);
     if (late) return std::unexpected(sent_before({Error::Code::unavailable, "no complete answer in time"}));
-    if (auto filled = fill(until); !filled) return std::unexpected(lost(std::move(filled).error(), until));
+    auto filled = until_done(fd(), until, "no answer", kHangs, [&] { return take_bytes(); });
+    if (!filled) return std::unexpected(lost(std::move(filled).error(), until));
   }
 }
 
@@ -299,10 +295,9 @@ Result<std::optional<Reply>> Connection::receive_now() {
     auto reply = next();
     if (!reply) return std::unexpected(sent_before(std::move(reply).error()));
     if (*reply) return reply;
-    const auto more = has_bytes();
-    if (!more) return std::unexpected(lost(more.error(), Until{}));
-    if (!*more) return std::nullopt;
-    RLOCK_TRY(fill(Until{}.at_most(0ms)));
+    const auto made = take_bytes();
+    if (!made) return std::unexpected(lost(made.error(), Until{}));
+    if (made->waits_for != 0) return std::nullopt;
   }
 }
 

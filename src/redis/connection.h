@@ -83,11 +83,9 @@ class Connection {
   Error lost(Error error, const Until& until) const;
   Result<void> send_bytes(std::string_view bytes, const Until& until);
   Result<Attempt> try_to_send(std::string_view bytes) const;
-  Result<Attempt> try_to_receive(std::span<char> buffer, int flags) const;
-  // Whether bytes wait to be received.
-  Result<bool> has_bytes() const;
-  // Waits for bytes, and gives them to the reader.
-  Result<void> fill(const Until& until);
+  Result<Attempt> try_to_receive(std::span<char> buffer) const;
+  // Gives the reader what has come. Does not wait; without bytes, says for what to wait.
+  Result<Attempt> take_bytes();
   // The next reply that has come as a whole, except for those to send_along().
   Result<std::optional<Reply>> next();
   Result<void> introduce(const Endpoint& endpoint, const Until& until);

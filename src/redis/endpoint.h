@@ -27,8 +27,6 @@ std::string percent_encoded(std::string_view text, std::string_view also = "");
 
 // What fits into sockaddr_un (unix(7)).
 inline constexpr std::size_t kLongestSocketPath = sizeof(sockaddr_un::sun_path) - 1;
-// The socket of a local: server, in its folder.
-inline constexpr std::string_view kLocalSocket = "redis.sock";
 
 // The source of a password that may change, so it is read for each connection. Threads may read at the same time.
 struct PasswordSource {
@@ -114,7 +112,7 @@ struct Endpoint {
   Endpoint at(const Host& place) const;
 
   // unix_socket, local: where the socket is.
-  std::string socket_path() const { return kind == Kind::local ? path + "/" + std::string(kLocalSocket) : path; }
+  std::string socket_path() const { return kind == Kind::local ? path + "/redis.sock" : path; }
 
   // A URL without anything that is or may be a password. Safe to show and to log.
   std::string display() const { return text(false); }

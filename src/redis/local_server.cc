@@ -90,10 +90,11 @@ Result<UniqueFd> open_file(const std::string& path) {
 // they read in /proc/PID/environ. So it gets only those with which a program is found, loaded and set up.
 std::vector<std::string> environment_of_server() {
   constexpr std::string_view kBegins[] = {"PATH=", "HOME=", "TMPDIR=", "TZ=", "LD_"};
-  std::vector<std::string> all = own_environment();
-  std::erase_if(all, [&](const std::string& one) {
-    return std::ranges::none_of(kBegins, [&](std::string_view begin) { return one.starts_with(begin); });
-  });
+  std::vector<std::string> all;
+  for (char** entry = environ; entry && *entry; ++entry) {
+    const auto begins = [&](std::string_view begin) { return std::string_view(*entry).starts_with(begin); };
+    if (std::ranges::any_of(kBegins, begins)) all.emplace_back(*entry);
+  }
   return all;
 }
 

@@ -11,8 +11,6 @@ namespace rlock::redis {
 class PackedMap {
  public:
   PackedMap& add(std::string_view key, std::string_view text);
-  PackedMap& add(std::string_view key, const char* text) { return add(key, std::string_view(text)); }
-  PackedMap& add(std::string_view key, const std::string& text) { return add(key, std::string_view(text)); }
   PackedMap& add(std::string_view key, long long number);
   PackedMap& add(std::string_view key, const PackedMap& map);
   PackedMap& add(std::string_view key, const std::vector<std::string>& list);

@@ -126,13 +126,11 @@ std::string format_command(const std::vector<std::string_view>& words) {
   return out;
 }
 
-ReplyReader::ReplyReader() {
+ReplyReader::ReplyReader() : reader_(nullptr, redisReaderFree) {
   static redisReplyObjectFunctions functions = make_functions();
   reader_.reset(redisReaderCreateWithFunctions(&functions));
   if (!reader_) log::die_without_memory();
 }
-
-void ReplyReader::Free::operator()(redisReader* reader) const { redisReaderFree(reader); }
 
 bool ReplyReader::empty() const { return reader_->pos == reader_->len && reader_->ridx < 0; }
 

@@ -50,10 +50,7 @@ class ReplyReader {
   bool empty() const;
 
  private:
-  struct Free {
-    void operator()(redisReader* reader) const;
-  };
-  std::unique_ptr<redisReader, Free> reader_;
+  std::unique_ptr<redisReader, void (*)(redisReader*)> reader_;
   std::size_t fed_ = 0;  // bytes since the last whole reply
 };
 

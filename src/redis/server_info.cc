@@ -63,7 +63,7 @@ Result<std::optional<bool>> default_user_may_load(Client& client, std::string_vi
 std::optional<std::chrono::microseconds> time_of(const Reply& reply) {
   const auto seconds = reply.at(0).as_number(), more = reply.at(1).as_number();
   constexpr long long kMost = 1LL << 40;  // so many seconds do not overflow in microseconds
-  if (!seconds || !more || *seconds < 0 || *seconds > kMost) return {};
+  if (!seconds || !more || *seconds < 0 || *seconds > kMost || *more < 0 || *more >= 1'000'000) return {};
   return std::chrono::seconds(*seconds) + std::chrono::microseconds(*more);
 }
 

@@ -12,13 +12,15 @@ constexpr std::size_t kMostNodes = 4096, kMostInDoubt = 64;
 
 }  // namespace
 
+std::string_view hash_tag(std::string_view key) {
+  const auto open = key.find('{');
+  const auto close = open == key.npos ? key.npos : key.find('}', open + 1);
+  return close == key.npos || close == open + 1 ? key : key.substr(open + 1, close - open - 1);
+}
+
 int slot_of(std::string_view key) {
-  if (const auto open = key.find('{'); open != key.npos) {
-    const auto close = key.find('}', open + 1);
-    if (close != key.npos && close > open + 1) key = key.substr(open + 1, close - open - 1);
-  }
   unsigned crc = 0;
-  for (const char c : key) {
+  for (const char c : hash_tag(key)) {
     crc ^= static_cast<unsigned>(static_cast<unsigned char>(c)) << 8;
     for (int bit = 0; bit < 8; ++bit) crc = (crc << 1 ^ (crc & 0x8000 ? 0x1021 : 0)) & 0xffff;
   }
@@ -38,15 +40,10 @@ bool can_be_node(std::string_view name, long long port) {
 }
 
 std::optional<Redirection> read_redirection(std::string_view error) {
-  const auto word = [&] {
-    const std::string_view first = error.substr(0, error.find(' '));
-    error.remove_prefix(std::min(first.size() + 1, error.size()));
-    return first;
-  };
-  const std::string_view kind = word();
+  const std::string_view kind = take_part(error, ' ');
   if (kind != "MOVED" && kind != "ASK") return {};
-  const auto slot = whole_number(word());
-  const std::string_view place = word();
+  const auto slot = whole_number(take_part(error, ' '));
+  const std::string_view place = take_part(error, ' ');
   const auto colon = place.rfind(':');  // an IPv6 address has no brackets here
   if (!slot || *slot < 0 || *slot >= kSlots || colon == place.npos) return {};
   const auto port = whole_number(place.substr(colon + 1));
@@ -57,10 +54,9 @@ std::optional<Redirection> read_redirection(std::string_view error) {
 
 Result<void> SlotMap::read(const Reply& slots, const Host& asked, bool by_name) {
   const std::lock_guard guard(mutex_);
-  auto found = read_ranges(slots, asked, by_name);
-  stale_ = !found;
-  if (!found) return std::unexpected(std::move(found).error());
-  known_ = *std::move(found);
+  stale_ = true;
+  known_ = RLOCK_TRY(read_ranges(slots, asked, by_name));
+  stale_ = false;
   teacher_ = asked;
   return {};
 }

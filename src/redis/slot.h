@@ -3,6 +3,7 @@
 #pragma once
 
 #include <array>
+#include <atomic>
 
 #include "redis/connection.h"
 #include "redis/reply.h"
@@ -11,8 +12,10 @@ namespace rlock::redis {
 
 inline constexpr int kSlots = 16384;
 
-// The hash slot of a key or of a sharded channel: CRC16 (XMODEM) of the text between the first { and the next }, or of
+// The part of a key or of a sharded channel that determines its slot: the text between the first { and the next }, or
 // the whole key if there is no such text.
+std::string_view hash_tag(std::string_view key);
+// Its hash slot: CRC16 (XMODEM) of that part.
 int slot_of(std::string_view key);
 
 // The slot of a command that rlock sends, by its first key or its channel. Returns nothing if any server can be
@@ -56,14 +59,14 @@ class SlotMap {
   // is cut off from the others names the servers that kept the slots before.
   void lost(const Host& node);
   // The list was not read yet, or is out of date.
-  bool is_stale() const { return locked(stale_); }
-  void set_stale() {
-    const std::lock_guard guard(mutex_);
-    stale_ = true;
-  }
+  bool is_stale() const { return stale_; }
+  void set_stale() { stale_ = true; }
 
   // The servers have channels for each slot (SPUBLISH, since Redis 7).
-  bool sharded() const { return locked(known_.sharded); }
+  bool sharded() const {
+    const std::lock_guard guard(mutex_);
+    return known_.sharded;
+  }
 
  private:
   struct Node {
@@ -79,10 +82,6 @@ class SlotMap {
   };
   static std::optional<Node> read_node(const Reply& node, const Host& asked, bool by_name);
   static Result<Known> read_ranges(const Reply& slots, const Host& asked, bool by_name);
-  bool locked(const bool& fact) const {
-    const std::lock_guard guard(mutex_);
-    return fact;
-  }
   void doubt(const Host& host);
   void put_doubted_last(std::vector<Host>& hosts) const;
 
@@ -90,7 +89,7 @@ class SlotMap {
   Known known_;
   std::optional<Host> teacher_;  // the server that sent the list
   std::vector<Host> in_doubt_;   // the latest one at the end
-  bool stale_ = true;
+  std::atomic<bool> stale_ = true;
 };
 
 }  // namespace rlock::redis

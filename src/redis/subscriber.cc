@@ -2,10 +2,7 @@
 #include "redis/subscriber.h"
 
 #include <poll.h>
-#include <sys/epoll.h>
-#include <sys/eventfd.h>
 
-#include <ranges>
 #include <system_error>
 
 #include "base/log.h"
@@ -27,13 +24,16 @@ bool may_pass(const Error& error) {
 
 }  // namespace
 
-Result<Subscriber> Subscriber::open(const Address& address, std::string_view channel, const Until& until) {
+Result<Subscriber> Subscriber::open(const Address& address, std::span<const std::string> channels, const Until& until) {
   Subscriber subscriber(address);
-  for (int tries = 0; tries <= kMostMoves; ++tries) {
-    if (RLOCK_TRY(subscriber.subscribe(channel, until))) return subscriber;
+  for (int tries = 0; !RLOCK_TRY(subscriber.subscribe(channels.front(), until)); ++tries) {
+    if (tries == kMostMoves) {
+      return fail(Error::Code::unavailable, escaped(address.display()) + ": the channel keeps moving to other servers");
+    }
     subscriber.connections_.clear();
   }
-  return fail(Error::Code::unavailable, escaped(address.display()) + ": the channel keeps moving to other servers");
+  for (const std::string& channel : channels.subspan(1)) RLOCK_TRY(subscriber.also(channel, until));
+  return subscriber;
 }
 
 Result<Connection*> Subscriber::connection_for(std::string_view channel, const Until& until) {
@@ -101,14 +101,9 @@ Result<std::optional<Message>> Subscriber::read(const Reply& reply) {
 
 Result<int> Subscriber::watched() {
   if (connections_.size() == 1) return connections_.front().fd();
-  if (all_) return all_.get();
-  all_ = UniqueFd(epoll_create1(EPOLL_CLOEXEC));
-  if (!all_) return std::unexpected(system_error("epoll_create1"));
-  for (const Connection& connection : connections_) {
-    epoll_event readable{.events = EPOLLIN, .data = {}};
-    if (epoll_ctl(all_.get(), EPOLL_CTL_ADD, connection.fd(), &readable) != 0)
-      return std::unexpected(system_error("epoll_ctl"));
-  }
+  std::vector<int> fds;
+  for (const Connection& connection : connections_) fds.push_back(connection.fd());
+  if (!all_) all_ = RLOCK_TRY(readable_with_any(fds));
   return all_.get();
 }
 
@@ -128,17 +123,11 @@ Result<std::optional<Message>> Subscriber::wait(const Until& until) {
   }
 }
 
-Result<std::unique_ptr<Listener>> Listener::start(std::vector<Address> addresses, std::vector<std::string> channels,
-                                                  milliseconds connect, std::string name, Heard heard) {
-  std::unique_ptr<Listener> listener(new Listener());
-  listener->addresses_ = std::move(addresses);
-  listener->channels_ = std::move(channels);
-  listener->connect_ = connect;
-  listener->name_ = std::move(name);
-  listener->heard_ = std::move(heard);
+Result<std::unique_ptr<Listener>> Listener::start(Plan plan) {
+  std::unique_ptr<Listener> listener(new Listener(std::move(plan)));
   listener->stop_ = RLOCK_TRY(make_event());
   try {
-    for (std::size_t i = 0; i < listener->addresses_.size(); ++i) {
+    for (std::size_t i = 0; i < listener->plan_.addresses.size(); ++i) {
       listener->threads_.emplace_back([&self = *listener, i] { self.work(i); });
     }
   } catch (const std::system_error& error) {
@@ -152,7 +141,7 @@ Listener::~Listener() {
   for (std::thread& thread : threads_) thread.join();
 }
 
-void Listener::stop() { eventfd_write(stop_.get(), 1); }
+void Listener::stop() { set_event(stop_); }
 
 void Listener::work(std::size_t which) {
   while (listen(which)) {
@@ -160,28 +149,21 @@ void Listener::work(std::size_t which) {
   }
 }
 
-Result<Subscriber> Listener::subscribe(const Address& address, const Until& forever) {
-  auto subscriber = RLOCK_TRY(Subscriber::open(address, channels_.front(), forever.at_most(connect_)));
-  for (const std::string& channel : channels_ | std::views::drop(1)) {
-    RLOCK_TRY(subscriber.also(channel, forever.at_most(connect_)));
-  }
-  return subscriber;
-}
-
 bool Listener::listen(std::size_t which) {
   const Until forever{TimePoint::max(), stop_.get()};
-  auto subscriber = subscribe(addresses_[which], forever);
+  const Until end = forever.at_most(plan_.connect * static_cast<int>(plan_.channels.size()));
+  auto subscriber = Subscriber::open(plan_.addresses[which], plan_.channels, end);
   if (!subscriber) {
-    log::debug(name_ + ": cannot listen: " + subscriber.error().message);
+    log::debug(plan_.name + ": cannot listen: " + subscriber.error().message);
     return may_pass(subscriber.error());
   }
-  if (!heard_(which, {})) return false;
+  if (!plan_.heard(which, {})) return false;
   for (std::size_t refused = 0;;) {
     const auto message = subscriber->wait(forever);
     // One of several channels is refused; the others go on.
-    if (!message && message.error().code == Error::Code::denied && ++refused < channels_.size()) continue;
+    if (!message && message.error().code == Error::Code::denied && ++refused < plan_.channels.size()) continue;
     if (!message) return may_pass(message.error());
-    if (*message && !heard_(which, **message)) return false;
+    if (*message && !plan_.heard(which, **message)) return false;
   }
 }
 

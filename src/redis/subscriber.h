@@ -4,6 +4,7 @@
 
 #include <list>
 #include <set>
+#include <span>
 #include <thread>
 
 #include "redis/address.h"
@@ -17,10 +18,10 @@ struct Message {
 
 class Subscriber {
  public:
-  // Connects, subscribes to `channel` and waits for the confirmation, so that later messages are received. Errors:
-  // those of redis::connect and server_error; `denied` is about the channel. REQUIRES: the server has served this
-  // address before.
-  static Result<Subscriber> open(const Address& address, std::string_view channel, const Until& until);
+  // Connects, subscribes to the first channel and waits for the confirmation, so that later messages are received; then
+  // to the others, as also() does. Errors: those of redis::connect, server_error and also(); `denied` is about the
+  // first channel. REQUIRES: at least one channel; the server has served this address before.
+  static Result<Subscriber> open(const Address& address, std::span<const std::string> channels, const Until& until);
 
   // The server of the first channel; see Client::server().
   const std::string& server() const { return connections_.front().server(); }
@@ -65,28 +66,27 @@ class Listener {
   // before is lost; and for each message. Returns false to stop listening there.
   using Heard = std::function<bool(std::size_t which, const Message&)>;
 
-  // `connect`: the time to connect to a server, and for each channel. `name`: prefix of log messages.
+  struct Plan {
+    std::vector<Address> addresses;
+    std::vector<std::string> channels;
+    milliseconds connect;  // the time to connect to a server, and for each channel
+    std::string name;      // prefix of log messages
+    Heard heard;
+  };
   // Errors: system (no thread).
-  static Result<std::unique_ptr<Listener>> start(std::vector<Address> addresses, std::vector<std::string> channels,
-                                                 milliseconds connect, std::string name, Heard heard);
+  static Result<std::unique_ptr<Listener>> start(Plan plan);
   ~Listener();
 
   // Stops listening, now or in a moment.
   void stop();
 
  private:
-  Listener() = default;
+  explicit Listener(Plan plan) : plan_(std::move(plan)) {}
   void work(std::size_t which);
-  // To all channels.
-  Result<Subscriber> subscribe(const Address& address, const Until& forever);
   // False: there is no point in trying again.
   bool listen(std::size_t which);
 
-  std::vector<Address> addresses_;
-  std::vector<std::string> channels_;
-  milliseconds connect_{};
-  std::string name_;
-  Heard heard_;
+  const Plan plan_;
   UniqueFd stop_;
   std::vector<std::thread> threads_;
 };

@@ -218,7 +218,7 @@ bool wants_certificate(int reason) {
 
 }  // namespace
 
-void Tls::Free::operator()(ssl_st* ssl) const { SSL_free(ssl); }
+Tls::Tls(ssl_st* ssl) : ssl_(ssl, SSL_free) {}
 
 template <class Call>
 Result<Attempt> Tls::attempt(Call call) const {
@@ -285,12 +285,14 @@ Error Tls::not_trusted(long verified) const {
 Result<Tls> Tls::make(int fd, const TlsSettings& settings, const std::string& host) {
   const std::string& meant = settings.server_name.empty() ? host : settings.server_name;
   const Context context = RLOCK_TRY(make_context(settings));
-  Tls tls(name_in_certificates(meant), SSL_new(context.get()));
+  Tls tls(SSL_new(context.get()));
   SSL* ssl = tls.ssl_.get();
   BIO* bio = ssl ? socket_bio(fd) : nullptr;
   if (!bio) return fail(Code::system, "TLS: " + first_error());
   SSL_set_bio(ssl, bio, bio);
-  if (!expect_host(ssl, tls.host_)) return fail(Code::config, "TLS: " + in_quotes(meant) + " is not a host name");
+  if (!expect_host(ssl, name_in_certificates(meant))) {
+    return fail(Code::config, "TLS: " + in_quotes(meant) + " is not a host name");
+  }
   return tls;
 }
 
@@ -302,11 +304,6 @@ Result<Attempt> Tls::send(std::string_view bytes) const {
 
 Result<Attempt> Tls::receive(std::span<char> buffer) const {
   return attempt([&](SSL* ssl) { return SSL_read(ssl, buffer.data(), static_cast<int>(buffer.size())); });
-}
-
-Result<Attempt> Tls::peek() const {
-  char byte;
-  return attempt([&](SSL* ssl) { return SSL_peek(ssl, &byte, 1); });
 }
 
 std::optional<CertificateLife> Tls::certificate_lasts() const {

@@ -44,23 +44,18 @@ class Tls {
   // block, and lives as long as the result.
   static Result<Tls> make(int fd, const TlsSettings& settings, const std::string& host);
 
-  // Each is called again if it has to wait. The handshake comes first; peek() also reads messages of TLS itself, such
-  // as session tickets, which come unasked. Errors: untrusted (the server's certificate cannot be verified, or it
+  // Each is called again if it has to wait. The handshake comes first; receive() also reads messages of TLS itself,
+  // such as session tickets, which come unasked. Errors: untrusted (the server's certificate cannot be verified, or it
   // refuses ours: with TLS 1.3 only after the handshake; it has then read nothing); unavailable (closed, no TLS).
   Result<Attempt> handshake() const;
   Result<Attempt> send(std::string_view bytes) const;
   Result<Attempt> receive(std::span<char> buffer) const;
-  Result<Attempt> peek() const;
 
   // Returns nothing if no date can be read.
   std::optional<CertificateLife> certificate_lasts() const;
 
  private:
-  struct Free {
-    void operator()(ssl_st* ssl) const;
-  };
-
-  Tls(std::string host, ssl_st* ssl) : host_(std::move(host)), ssl_(ssl) {}
+  explicit Tls(ssl_st* ssl);
   // Calls one of OpenSSL's functions.
   template <class Call>
   Result<Attempt> attempt(Call call) const;
@@ -68,8 +63,7 @@ class Tls {
   Error failure(int why) const;
   Error not_trusted(long verified) const;
 
-  std::string host_;
-  std::unique_ptr<ssl_st, Free> ssl_;
+  std::unique_ptr<ssl_st, void (*)(ssl_st*)> ssl_;
 };
 
 // Whether OpenSSL finds a file of that name in a folder of authorities: "5ed36f99.0" (openssl-rehash(1)).

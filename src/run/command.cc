@@ -37,8 +37,6 @@ bool opens(int gate) {
 // Without /proc, only the descriptors that people or supervisors usually pass on are found.
 constexpr int kHighestTried = 255;
 
-bool is_open(int fd) { return fcntl(fd, F_GETFD) >= 0; }
-
 // What the process that makes the namespace reports.
 struct Report {
   pid_t init = -1, command = -1;
@@ -85,27 +83,27 @@ bool reap_all() {
 }
 
 // Waits for something to do, and clears the news about children. Returns true if standard input is readable or closed.
-bool has_input(const UniqueFd& children) {
-  pollfd watched[] = {{STDIN_FILENO, POLLIN, 0}, {children.get(), POLLIN, 0}};
-  poll(watched, std::size(watched), children ? -1 : 50);  // without the descriptor, check again and again
+bool has_input(int children) {
+  pollfd watched[] = {{STDIN_FILENO, POLLIN, 0}, {children, POLLIN, 0}};
+  poll(watched, std::size(watched), -1);
   signalfd_siginfo unused;
-  if (watched[1].revents && read(children.get(), &unused, sizeof unused) < 0) return false;
+  if (watched[1].revents && read(children, &unused, sizeof unused) < 0) return false;
   return watched[0].revents != 0;
 }
 
-// The first process of the namespace. It reaps orphans, and exits when `life` is closed.
-[[noreturn]] void be_init(int life, int ready) {
+// The first process of the namespace. It reaps orphans, and exits when `life` is closed. `children`: a descriptor that
+// is readable while SIGCHLD is pending for the process that reads it.
+[[noreturn]] void be_init(int life, int children, int ready) {
   setsid();  // it becomes the parent of orphans in the command's process group: see leave_group in run/monitor.cc
   const int failure = show_own_processes_only();
   if (write(ready, &failure, sizeof failure) < 0) _exit(1);
   dup2(life, STDIN_FILENO);
+  dup2(children, STDOUT_FILENO);
   close_fds(STDERR_FILENO);
-  close(STDOUT_FILENO);
   if (chdir("/") != 0) _exit(1);
-  const UniqueFd children = hold_children_back();
   for (bool command_ended = false;;) {
     char text;
-    const bool input = has_input(children);
+    const bool input = has_input(STDOUT_FILENO);
     if (input && read(STDIN_FILENO, &text, 1) != 1) _exit(0);
     command_ended = command_ended || input;
     if (reap_all() && command_ended) _exit(0);
@@ -113,7 +111,7 @@ bool has_input(const UniqueFd& children) {
 }
 
 // Runs in a process between us and the namespace. Returns 0 in the command, whose parent is our parent.
-pid_t make_namespace(int life, int report_to) {
+pid_t make_namespace(int life, int children, int report_to) {
   Report report;
   const uid_t user = geteuid();
   const gid_t group = getegid();
@@ -128,7 +126,7 @@ pid_t make_namespace(int life, int report_to) {
   }
   auto ready = Pipe::make();
   if (!ready) end(errno);
-  const auto init = spawn([&] { be_init(life, ready->writer.get()); });
+  const auto init = spawn([&] { be_init(life, children, ready->writer.get()); });
   if (!init) end(errno);
   report.init = *init;
   ready->writer.reset();
@@ -190,13 +188,13 @@ JobEnd end_of_command(int status, int exec_errno) {
 }
 
 // Like fork(2), but the child is in a new PID namespace, although it is our child. Returns 0 in it.
-Result<pid_t> GatedCommand::fork_isolated() {
+Result<pid_t> GatedCommand::fork_isolated(const SignalBlock& signals) {
   Pipe life = RLOCK_TRY(Pipe::make()), answer = RLOCK_TRY(Pipe::make());
   life_ = std::move(life.writer);
   const pid_t maker = RLOCK_TRY(fork_process());
   if (maker == 0) {
     life_.reset();
-    return make_namespace(life.reader.get(), answer.writer.get());
+    return make_namespace(life.reader.get(), signals.fd(), answer.writer.get());
   }
   answer.writer.reset();
   Report report;
@@ -228,7 +226,7 @@ Result<GatedCommand> GatedCommand::fork_from_here(const Command& command, const 
   }
   const pid_t monitor = getpid();
 
-  gated.pid_ = RLOCK_TRY(isolate ? gated.fork_isolated() : fork_process());
+  gated.pid_ = RLOCK_TRY(isolate ? gated.fork_isolated(signals) : fork_process());
   if (gated.pid_ > 0) return gated;
 
   die_with(isolate ? getppid() : monitor);  // in a namespace the monitor's pid is not visible; there the gate tells
@@ -278,7 +276,7 @@ bool GatedCommand::only_init_left() const {
 
 Result<pid_t> start_shell(const std::string& text, const std::vector<std::string>& environment, const Folder& folder,
                           pid_t group, int output, const SignalBlock* signals) {
-  const Program shell = Program::shell(text, environment);
+  const Program shell("/bin/sh", {"sh", "-c", "--", text}, environment);
   return spawn([&, parent = getpid()] {
     die_with(parent);
     if (setpgid(0, group) != 0) setpgid(0, 0);  // it is in another session
@@ -321,9 +319,7 @@ Inherited Inherited::look() {
 
 void Inherited::let_go() const {
   for (const int fd : descriptors_) close(fd);
-  for (const int stream : {STDIN_FILENO, STDOUT_FILENO}) {
-    if (is_open(stream)) point_at_null({stream});  // otherwise it stays closed
-  }
+  point_at_null({STDIN_FILENO, STDOUT_FILENO});
   folder_.leave();  // "/" always exists
 }
 

@@ -103,7 +103,7 @@ class GatedCommand {
   int proc_failure() const { return proc_failure_; }
 
  private:
-  Result<pid_t> fork_isolated();
+  Result<pid_t> fork_isolated(const SignalBlock& signals);
 
   pid_t pid_ = -1;
   std::optional<int> status_;

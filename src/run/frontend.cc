@@ -25,8 +25,6 @@ struct Guards {
       const Job& job, lock::Servers& client, SignalBlock& signals, bool ahead,
       const std::function<void()>& disconnect = [] {});
   Guards(const std::vector<lock::Hold>& for_holds, bool are_ahead) : holds(for_holds), ahead(are_ahead) {}
-  Guards(const Guards&) = delete;
-  Guards& operator=(const Guards&) = delete;
   ~Guards();
 
   // Whether they were forked for these holds, and live.
@@ -165,7 +163,7 @@ class Frontend : JobContext {
       case FrontendLife::Rest::release: return not_started();
       case FrontendLife::Rest::take_over: end = take_over(); break;
       case FrontendLife::Rest::warn:
-        log::warning(name() + ": the monitor of this job was killed before the lock was released; " + free_again());
+        log::warning(job.name() + ": the monitor of this job was killed before the lock was released; " + free_again());
         break;
       case FrontendLife::Rest::nothing: break;
     }
@@ -346,17 +344,17 @@ class Frontend : JobContext {
   Result<JobEnd> not_started() {
     release_all(client, job, true);
     const std::string why = shared.why();
-    return fail(Error::Code::system, name() + ": " + (why.empty() ? why_ : why) + "; the command was not started");
+    return fail(Error::Code::system, job.name() + ": " + (why.empty() ? why_ : why) + "; the command was not started");
   }
 
   // The monitor died without a result: nobody renews, and the rest of the tree has become ours.
   JobEnd take_over() {
     spare_file_writers();
-    Termination termination(name(), longest_look(job.timing.lease), children_);
+    Termination termination(job.name(), longest_look(job.timing.lease), children_);
     termination.set_consequence(kLockNotKept);
     termination.kill_all(BootClock::now());
     termination.go_on(BootClock::now());
-    const std::string what = name() + ": " + why_ + "; stopping the command";
+    const std::string what = job.name() + ": " + why_ + "; stopping the command";
     if (shared.why().empty()) {
       report_loss(job, shared, {why_}, what);
     } else {
@@ -364,7 +362,7 @@ class Frontend : JobContext {
     }
     see_through(termination);
     restore_terminal(shared.why());
-    log::error(name() + ": the command was stopped; " + free_again());
+    log::error(job.name() + ": the command was stopped; " + free_again());
     return {JobEnd::Kind::lost, 0};
   }
 
@@ -372,7 +370,7 @@ class Frontend : JobContext {
   void restore_terminal(const std::string& why) {
     const bool drawn_on = log::somebody_draws();
     terminal_.restore();
-    if (drawn_on && !log::somebody_draws()) log::say_again(name() + ": " + why);
+    if (drawn_on && !log::somebody_draws()) log::say_again(job.name() + ": " + why);
   }
 
   // Waits until the tree is empty.
@@ -402,14 +400,16 @@ class Frontend : JobContext {
     environment.insert(environment.end(), job.command.environment.begin(), job.command.environment.end());
     const auto hook =
         start_shell(job.hooks.on_lost, environment, job.inherited.folder(), getpgrp(), STDERR_FILENO, &signals);
-    if (!hook) return log::warning(name() + ": --on-lost hook: " + hook.error().message);
+    if (!hook) return log::warning(job.name() + ": --on-lost hook: " + hook.error().message);
 
-    Termination termination(name(), longest_look(job.timing.lease), children_);
+    Termination termination(job.name(), longest_look(job.timing.lease), children_);
     termination.set_consequence("it is left running");
+    termination.started(*hook);
     const std::string trouble = see_hook_through(*hook, termination);
+    termination.reaped(*hook);
     termination.kill_all(BootClock::now());
     see_through(termination);
-    if (!trouble.empty()) log::warning(name() + ": --on-lost hook " + trouble);
+    if (!trouble.empty()) log::warning(job.name() + ": --on-lost hook " + trouble);
   }
 
   // Waits until it has ended, or its time is over, or a signal asks to end. Returns what went wrong.
@@ -428,8 +428,6 @@ class Frontend : JobContext {
     }
     return ended_because.empty() ? trouble_of(status) : ended_because;
   }
-
-  std::string name() const { return job.name(); }
 
   Guards& guards_;
   const TerminalState& terminal_;  // from before the command

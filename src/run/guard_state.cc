@@ -71,23 +71,6 @@ bool GuardState::was_pending(int signal) const {
   return told_ && pending_.has(signal);
 }
 
-Promise GuardState::promise() const {
-  for (;;) {
-    const std::uint64_t number = promise_number_;
-    const PromiseSlot& slot = promises_[number % 2];
-    const Promise promise{slot.sent, slot.shortened_by};
-    if (promise_number_ == number) return promise;
-  }
-}
-
-void GuardState::set_promise(const Promise& promise) {
-  const std::uint64_t number = promise_number_ + 1;
-  PromiseSlot& slot = promises_[number % 2];
-  slot.sent = promise.sent;
-  slot.shortened_by = promise.shortened_by;
-  promise_number_ = number;
-}
-
 // Never, once the tree is empty.
 TimePoint FrontendTimer::act_at(const GuardState& shared) const {
   if (shared.tree_empty) return TimePoint::max();
@@ -98,7 +81,7 @@ TimePoint FrontendTimer::act_at(const GuardState& shared) const {
 // so the frontend checks again.
 bool FrontendTimer::set_for(const GuardState& shared) {
   for (TimePoint at = act_at(shared); BootClock::now() < at;) {
-    timer_.set(at);
+    set(at);
     const TimePoint by_now = act_at(shared);
     if (by_now >= at) return true;
     at = by_now;

@@ -17,7 +17,7 @@ inline constexpr std::size_t kMostHolds = 64;     // of a job
 inline constexpr int kGuards = 2;                 // the frontend and the monitor
 inline constexpr milliseconds kWakeAgain = 20ms;  // how often a frontend that may be about to stop is woken again
 inline constexpr std::size_t kLateVariables = 3;  // RLOCK_TOKEN, RLOCK_SLOT and RLOCK_RESOURCE
-inline constexpr std::size_t kLongestVariable = 2048;
+inline constexpr std::size_t kLongestVariable = 8192;
 
 // The page. The command shares it, too.
 struct GuardState {
@@ -28,17 +28,24 @@ struct GuardState {
   static Result<GuardState*> map();
 
   // What keeps the lock; both guards derive their deadlines from it. Set by the frontend before it sends `go`, then by
-  // the monitor after each renewal, never by both at once. Readers always see both parts of the same promise and never
-  // wait, because a guard may be killed while it writes.
-  Promise promise() const;
-  void set_promise(const Promise& promise);
+  // the monitor after each renewal, never by both at once. Readers never wait, because a guard may be killed while it
+  // writes. Deadlines depend only on the difference of the two parts, which is one word here, so a reader gets those of
+  // the old promise or of the new one, even if the shortening that it finds is the other's.
+  Promise promise() const {
+    const milliseconds shortened_by = shortened_by_;  // first, because it is 0 until there is a promise
+    return {from_.load() + shortened_by, shortened_by};
+  }
+  void set_promise(const Promise& promise) {
+    shortened_by_ = promise.shortened_by;
+    from_ = promise.sent - promise.shortened_by;
+  }
 
   // Why the lock was lost, or why the job could not be started; "" if unknown. Set before the end.
   std::string why() const { return why_; }
   void set_why(std::string_view why) { why_[why.copy(why_, sizeof why_ - 1)] = '\0'; }
 
   // The variables of the command's environment that are known only with the lock, "NAME=value". Set by the frontend
-  // before it sends `go`. REQUIRES: i < kLateVariables; it fits, as kMostHolds fencing tokens of 20 digits do.
+  // before it sends `go`. REQUIRES: i < kLateVariables; it fits, as the names of kMostTaken slots do.
   char* late_variable(std::size_t i) { return late_variables_[i]; }
   void set_late_variable(std::size_t i, std::string_view text) {
     char(&variable)[kLongestVariable] = late_variables_[i];
@@ -78,40 +85,31 @@ struct GuardState {
   // A late variable has a line for each hold, after NAME=.
   std::string line_of(std::size_t variable, std::size_t hold) const;
 
-  struct PromiseSlot {
-    std::atomic<TimePoint> sent = TimePoint::max();
-    std::atomic<milliseconds> shortened_by{};
-  };
-  // The last promise is in the slot of its number modulo 2; the next one goes into the other slot.
-  PromiseSlot promises_[2];
-  std::atomic<std::uint64_t> promise_number_ = 0;
+  std::atomic<TimePoint> from_ = TimePoint::max();  // `sent` of the promise, minus `shortened_by`
+  std::atomic<milliseconds> shortened_by_{};
   static_assert(sizeof(std::atomic<int>) == sizeof(int));  // for futex(2)
   std::atomic<int> noted_ = 0;                             // by so many guards
   std::atomic<bool> told_ = false;                         // pending_ is set
   HeldSignals pending_;
-  char why_[256] = "";
+  char why_[2048] = "";
   char late_variables_[kLateVariables][kLongestVariable] = {};
 };
 
 // The timer for the frontend's deadline (Deadlines::frontend_acts_at). It is shared by the frontend, its stand-in while
 // it is stopped, and the monitor, which moves it after each renewal, so that the frontend need not wake up for an old
 // deadline.
-class FrontendTimer {
+class FrontendTimer : public Timer {
  public:
-  FrontendTimer(Timer timer, const lock::LeaseTiming& timing) : timer_(std::move(timer)), timing_(timing) {}
-
-  int fd() const { return timer_.fd(); }
+  FrontendTimer(Timer timer, const lock::LeaseTiming& timing) : Timer(std::move(timer)), timing_(timing) {}
 
   // Sets it for the current deadline. Returns false if that has already passed.
   bool set_for(const GuardState& shared);
   // The same for a process that does not wait for it. If the deadline has passed, it is readable at once.
-  void move_on(const GuardState& shared) { timer_.set(act_at(shared)); }
-  void set(TimePoint when) { timer_.set(when); }
+  void move_on(const GuardState& shared) { set(act_at(shared)); }
   // The current deadline.
   TimePoint act_at(const GuardState& shared) const;
 
  private:
-  Timer timer_;
   lock::LeaseTiming timing_;
 };
 

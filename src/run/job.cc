@@ -11,8 +11,6 @@ using Released = lock::ReleaseOutcome;
 // For those who have lost the lock or do not need it any longer.
 milliseconds briefly(const Job& job) { return std::min<milliseconds>(job.exchange, 1s); }
 
-bool was_ours(Released outcome) { return outcome == Released::released || outcome == Released::kept; }
-
 // For the history. `hold` is holds[index] with its token.
 lock::HistoryNote note_of(const Job& job, const lock::Hold& hold, std::size_t index, const Outcome& outcome) {
   const TimePoint begun = outcome.begun.value_or(BootClock::now());
@@ -38,12 +36,11 @@ void report_forgotten(const std::string& which, const std::string& why) {
 void report_release(const Job& job, std::size_t hold, const lock::Released& released, milliseconds keep,
                     bool to_remember) {
   const std::string which = job.holds[hold].name().display() + ": ";
-  const Released outcome = released.outcome;
-  const bool kept = outcome == Released::kept;
+  const bool kept = released.outcome == Released::kept;
   const bool left_to_owner = released.holds_left > 0 && job.borrowed == Job::Borrowed::kept;
   if (left_to_owner) {
     log::debug(which + "left to its owner");
-  } else if (was_ours(outcome)) {
+  } else if (ours(released)) {
     log::debug(which + (kept ? "kept for another " + rough_duration(keep) + ", the minimum" : "released"),
                {"released", job.holds[hold].name().text()});
   } else {
@@ -85,7 +82,7 @@ Result<lock::Released> send_release(const JobContext& context, const lock::Hold&
   }
   auto released = RLOCK_TRY(client->release(hold, end, {}, keeps ? note : nullptr));
   if (keeps) return released;
-  if (!was_ours(released.outcome) || released.holds_left == 0) return client->release(hold, end, {}, note);
+  if (!ours(released) || released.holds_left == 0) return client->release(hold, end, {}, note);
   return client->release(lock::ReleaseRequest{hold.lock, hold.owner, hold.owner.first_hold(), {}, note, hold.lease},
                          end);
 }
@@ -119,7 +116,7 @@ std::optional<std::string> give_one_back(const JobContext& context, std::size_t 
   }
   warn_if_unsure(which, *released);
   warn_of_trouble(which + "released, but ", *released);
-  if (known && !was_ours(released->outcome)) return std::nullopt;
+  if (known && !ours(*released)) return std::nullopt;
   if (!lock::lasted(given_back, *released, deadlines.ends_at(), BootClock::now())) {
     return (released->by.empty() ? "the lock was lost" : released->by + " has taken the lock away") +
            " while the command ran";

@@ -31,7 +31,6 @@ struct Job {
   std::optional<milliseconds> max_hold;
   milliseconds min_hold{};
   Leftovers leftovers = Leftovers::kill;
-  std::string leftovers_kept_by;  // the option that would keep them, for messages
   bool isolate = false;
   Hooks hooks;
   bool watches_waiters = false;  // reports them, and runs hooks.on_wanted

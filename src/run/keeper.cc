@@ -35,6 +35,7 @@ Result<void> release_one(lock::Servers& client, std::span<const lock::Hold> hold
   const std::string name = hold.name().display() + ": ";
   log::debug(name + "released");
   warn_if_unsure(name, released);
+  warn_of_trouble(name + "released, but ", released);
   if (loss || released.outcome == lock::ReleaseOutcome::released) return {};
   return fail(Error::Code::wrong_kind, "the lock was lost, but that was noticed only when it was released");
 }

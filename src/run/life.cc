@@ -91,8 +91,8 @@ Life::Actions Life::take_signal(int signal, bool ends, bool reached, TimePoint n
     if (!reached) act(LifeAction::Kind::pass_on, signal);
   } else if (ends) {
     apply({.kind = Kind::asked_to_end, .now = now, .signal = signal});
-  } else if (!reached || (stage_ != Stage::preparing && stops(signal))) {
-    hold_back(signal);
+  } else if (within(Stage::waiting, Stage::preparing) && (!reached || (stage_ != Stage::preparing && stops(signal)))) {
+    if (held_back_.size() < kMostHeldBack) held_back_.push_back(signal);
   }
   return std::exchange(actions_, {});
 }
@@ -101,10 +101,6 @@ Life::Actions Life::take_signal(int signal, bool ends, bool reached, TimePoint n
 void Life::note_request(TimePoint now) {
   if (last_asked_ && now >= *last_asked_ + kSameMoment && force_ == Force::ending) kill();
   last_asked_ = now;
-}
-
-void Life::hold_back(int signal) {
-  if (within(Stage::waiting, Stage::preparing) && held_back_.size() < kMostHeldBack) held_back_.push_back(signal);
 }
 
 Life::Dues Life::dues(const Deadlines& deadlines) const {

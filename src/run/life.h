@@ -189,7 +189,6 @@ class Life {
   void start_hook(TimePoint now, LifeAction::Kind which);
   void call_off();
   void note_request(TimePoint now);
-  void hold_back(int signal);
   enum class Gravity { none, ended, timed_out, cancelled, lost };
   void settle(Gravity gravity, JobEnd end);
   bool hook_runs() const { return hook_ == Hook::running || hook_ == Hook::late; }

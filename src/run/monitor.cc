@@ -402,7 +402,7 @@ class EventLoop : JobContext {
     const TimePoint keep_until = keeps ? *life_.begun() + job.min_hold : TimePoint{};
     if (give_back(*this, {life_.verdict(), life_.begun(), loss_, keep_until, left_.who, life_.was_told_to_stop()}))
       happen(Kind::lost);
-    report_ended(job.name(), left_, job.leftovers_kept_by);
+    report_ended(job.name(), left_, "--leftovers wait or ignore");
     happen(Kind::released);
   }
 

@@ -3,6 +3,7 @@
 
 #include <poll.h>
 #include <sys/socket.h>
+#include <sys/uio.h>
 #include <sys/wait.h>
 
 namespace rlock::run {
@@ -29,9 +30,6 @@ std::unexpected<Error> no_password(const std::string& why) {
 // A running command and its process group, which is killed on destruction, except for processes that have left it.
 class Group {
  public:
-  Group() = default;
-  Group(const Group&) = delete;
-  Group& operator=(const Group&) = delete;
   ~Group() {
     end();
     if (watch_ > 0) reap(watch_);
@@ -48,7 +46,7 @@ class Group {
     command_ = *pid;
     setpgid(command_, watch_);
     ended_ = open_process(command_);
-    return {};
+    return ended_ ? Result<void>() : no_password(system_error("pidfd_open").message);
   }
 
   // Readable once the command has ended.
@@ -63,6 +61,7 @@ class Group {
       const bool ours = kill(command_, SIGKILL) == 0 || errno != EPERM;
       if (wait_for(ended_.get(), POLLIN, Until{}.at_most(kTimeToDie)) == WaitEnd::ready) break;
       if (!ours) return {};
+      if (!ended_) break;  // reap() waits for it
     }
     // As long as it is not reaped, the watch reserves the group's number.
     if (watch_ > 0) reap(std::exchange(watch_, -1));
@@ -103,24 +102,13 @@ struct Head {
   bool has_password;
 };
 
-// A packet of a head and a text, for sendmsg(2) and recvmsg(2).
-struct Answer {
-  Answer(Head& head, const char* text, std::size_t size)
-      : parts{{&head, sizeof head}, {const_cast<char*>(text), size}} {
-    header.msg_iov = parts;
-    header.msg_iovlen = std::size(parts);
-  }
-
-  iovec parts[2];
-  msghdr header{};
-};
-
-// If nobody takes it, it is lost.
+// Sends a packet of a head and a text. If nobody takes it, it is lost.
 void answer(int socket, TimePoint asked, const Result<Secret>& password) {
   Head head{asked, password.has_value()};
   const std::string_view text = password ? password->text() : std::string_view(password.error().message);
-  const Answer packet(head, text.data(), std::min(text.size(), Secret::kLongest));
-  sendmsg(socket, &packet.header, MSG_NOSIGNAL | MSG_DONTWAIT);
+  const iovec packet[] = {{&head, sizeof head},
+                          {const_cast<char*>(text.data()), std::min(text.size(), Secret::kLongest)}};
+  [[maybe_unused]] const ssize_t sent = writev(socket, packet, std::size(packet));
 }
 
 // All requests that come while the password is read get the same answer.
@@ -176,7 +164,7 @@ Result<Secret> run_password_command(const PasswordCommand& command, const Until&
 Result<std::unique_ptr<PasswordAgent>> PasswordAgent::start(const redis::PasswordSource& source,
                                                             const SignalBlock& signals) {
   std::unique_ptr<PasswordAgent> agent(new PasswordAgent(source));
-  agent->sockets_ = RLOCK_TRY(SocketPair::make(0));
+  agent->sockets_ = RLOCK_TRY(SocketPair::make(SOCK_NONBLOCK));
   agent->needed_ = RLOCK_TRY(Pipe::make());
   RLOCK_TRY(agent->fork_it(signals));
   return agent;
@@ -232,8 +220,8 @@ Result<Secret> PasswordAgent::ask(const Until& until) const {
     ssize_t length = 0;
     int failure = 0;
     Secret text = RLOCK_TRY(Secret::written(Secret::kLongest, [&](std::span<char> out) -> Result<std::size_t> {
-      Answer packet(head, out.data(), out.size());
-      length = recvmsg(sockets_.ours.get(), &packet.header, MSG_DONTWAIT);
+      const iovec packet[] = {{&head, sizeof head}, {out.data(), out.size()}};
+      length = readv(sockets_.ours.get(), packet, std::size(packet));
       failure = errno;
       return static_cast<std::size_t>(std::max<ssize_t>(length - static_cast<ssize_t>(sizeof head), 0));
     }));

@@ -27,8 +27,6 @@ class PasswordAgent {
   // Forks it. It is in its own session, holds all signals back, has no connection, and ends when all processes have let
   // go of it. Errors: system. REQUIRES: this process has one thread.
   static Result<std::unique_ptr<PasswordAgent>> start(const redis::PasswordSource& source, const SignalBlock& signals);
-  PasswordAgent(const PasswordAgent&) = delete;
-  PasswordAgent& operator=(const PasswordAgent&) = delete;
   // Waits for it to end if this process has forked it. REQUIRES: the other processes have let go of it, or end.
   ~PasswordAgent();
 

@@ -2,7 +2,6 @@
 #include "run/renewer.h"
 
 #include <poll.h>
-#include <sys/eventfd.h>
 
 #include "base/log.h"
 
@@ -32,7 +31,7 @@ Result<std::unique_ptr<LockWatch>> LockWatch::make(lock::Servers& client, std::s
 LockWatch::~LockWatch() {
   stop();
   if (!renewing_.joinable()) return;
-  eventfd_write(stop_.get(), 1);
+  set_event(stop_);
   renewing_.join();
 }
 
@@ -69,8 +68,8 @@ Result<void> LockWatch::listen() {
   std::vector<std::string> channels;
   for (const lock::Hold& hold : holds_) channels.push_back(hold.name().control_channel());
   listening_ =
-      RLOCK_TRY(redis::Listener::start(client_.addresses(), std::move(channels), 5s, display(holds_),
-                                       [this](std::size_t, const redis::Message& message) { return take(message); }));
+      RLOCK_TRY(redis::Listener::start({client_.addresses(), std::move(channels), 5s, display(holds_),
+                                        [this](std::size_t, const redis::Message& message) { return take(message); }}));
   return {};
 }
 
@@ -96,7 +95,7 @@ void LockWatch::stop() {
   if (listening_) listening_->stop();
   State found = State::idle;
   if (state_.compare_exchange_strong(found, State::stopped) || found == State::stopped) return;
-  eventfd_write(stop_.get(), 1);
+  set_event(stop_);
   if (renewing_.joinable()) renewing_.join();
 }
 
@@ -140,7 +139,7 @@ void LockWatch::succeeded(TimePoint sent, milliseconds found) {
   }
   client_.lacks_hold() ? watchdog_->hurry(BootClock::now()) : watchdog_->calm();
   shared_.set_promise(watchdog_->promise());
-  eventfd_write(moved_.get(), 1);
+  set_event(moved_);
   if (std::exchange(failing_, false)) log::warning(display(holds_) + ": renewed again");
   if (watchdog_->clock_lead() > timing_.clock_step / 2) {
     log::warning(display(holds_) + ": the server's clock ran ahead of ours by " +
@@ -171,7 +170,7 @@ void LockWatch::lose(const std::string& why, std::optional<std::size_t> which) {
 void LockWatch::tell(Report& report, Loss loss) {
   report.loss = std::move(loss);
   report.known = true;
-  eventfd_write(news_.get(), 1);
+  set_event(news_);
 }
 
 std::optional<Loss> LockWatch::lost() const {
@@ -181,9 +180,6 @@ std::optional<Loss> LockWatch::lost() const {
   return {};
 }
 
-void LockWatch::take_move() {
-  eventfd_t unused;
-  eventfd_read(moved_.get(), &unused);
-}
+void LockWatch::take_move() { clear_event(moved_); }
 
 }  // namespace rlock::run

@@ -191,12 +191,6 @@ bool SignalBlock::was_asked_to_end() const {
   return std::ranges::any_of(kRequests, [&](int signal) { return held.take(signal) && asks_to_end(signal); });
 }
 
-UniqueFd hold_children_back() {
-  const sigset_t children = set_of(SIGCHLD);
-  change_mask(SIG_BLOCK, &children, nullptr);
-  return UniqueFd(signalfd(-1, &children, SFD_CLOEXEC | SFD_NONBLOCK));
-}
-
 bool was_continued() { return HeldSignals::now().take(SIGCONT); }
 
 void stop_by(int signal) {

@@ -79,9 +79,6 @@ class SignalBlock {
   bool children_ignored_ = false;
 };
 
-// Holds SIGCHLD back. Returns a non-blocking descriptor that is readable while one is pending; none if it fails.
-UniqueFd hold_children_back();
-
 // Stops this process with `signal`, such as SIGTSTP, so that its shell sees what has stopped the command. Uses SIGSTOP
 // if the kernel ignores that signal: in an orphaned process group (POSIX, "Orphaned Process Group"), or if it was
 // ignored when we were started. Returns when it is continued. REQUIRES: `signal` and SIGCONT are held back.
@@ -107,9 +104,6 @@ bool signals_all_processes(pid_t sender);
 // the group.
 class Witness {
  public:
-  Witness() = default;
-  Witness(const Witness&) = delete;
-  Witness& operator=(const Witness&) = delete;
   ~Witness() { end(); }
 
   // Forks it. Without it, as when there can be no more processes, we only know what the

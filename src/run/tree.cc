@@ -29,16 +29,13 @@ struct Process {
 // Reads a file "stat" of /proc: "pid (comm) state ppid … num_threads …". The name may contain anything, so the last
 // parenthesis counts (proc(5)). If the first thread has ended, the process looks like a zombie while its other threads
 // run.
-bool read_stat_at(int folder, const char* path, Process& process) {
-  const UniqueFd fd(openat(folder, path, O_RDONLY | O_CLOEXEC));
-  char text[512];
-  const ssize_t length = fd ? read(fd.get(), text, sizeof text - 1) : -1;
-  if (length <= 0) return false;
-  text[length] = '\0';
-  const char* end = std::strrchr(text, ')');
+bool read_stat_at(int folder, const std::string& path, Process& process) {
+  const std::string text = read_file(path, folder).value_or("");
+  const std::size_t end = text.rfind(')');
   char state = 0;
-  if (!end || std::sscanf(end + 1, " %c %d %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %ld", &state,
-                          &process.parent, &process.threads) != 3) {
+  if (end == text.npos ||
+      std::sscanf(text.c_str() + end + 1, " %c %d %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %ld",
+                  &state, &process.parent, &process.threads) != 3) {
     return false;
   }
   process.dead = state == 'Z' && process.threads <= 1;
@@ -47,24 +44,13 @@ bool read_stat_at(int folder, const char* path, Process& process) {
 }
 
 bool read_stat(pid_t pid, Process& process) {
-  return read_stat_at(AT_FDCWD, ("/proc/" + std::to_string(pid) + "/stat").c_str(), process);
+  return read_stat_at(AT_FDCWD, "/proc/" + std::to_string(pid) + "/stat", process);
 }
 
 using Alive = std::function<void()>;
 
 UniqueFd open_folder(int at, const char* path) {
   return UniqueFd(openat(at, path, O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-}
-
-// About the first `most` bytes of a file in /proc.
-std::string read_file(int folder, const std::string& path, std::size_t most = std::string::npos) {
-  const UniqueFd fd(openat(folder, path.c_str(), O_RDONLY | O_CLOEXEC));
-  std::string text;
-  char some[4096];
-  for (ssize_t length; fd && text.size() < most && (length = read(fd.get(), some, sizeof some)) > 0;) {
-    text.append(some, static_cast<std::size_t>(length));
-  }
-  return text;
 }
 
 using ByParent = std::map<pid_t, std::vector<pid_t>>;
@@ -98,7 +84,7 @@ std::vector<pid_t> listed_children(pid_t pid, const std::set<pid_t>& known) {
   if (!folder || !read_stat_at(folder.get(), "stat", process) || process.dead) return children;
   if (pid != getpid() && !known.contains(process.parent)) return children;
   const auto add_those_of = [&](pid_t thread) {
-    read_children(read_file(folder.get(), "task/" + std::to_string(thread) + "/children"), children);
+    read_children(read_file("task/" + std::to_string(thread) + "/children", folder.get()).value_or(""), children);
   };
   if (process.threads == 1) {
     add_those_of(pid);
@@ -106,11 +92,6 @@ std::vector<pid_t> listed_children(pid_t pid, const std::set<pid_t>& known) {
     each_number_in(open_folder(folder.get(), "task").get(), add_those_of);
   }
   return children;
-}
-
-// `all`: only if the kernel has no such lists.
-std::vector<pid_t> children_of(pid_t pid, const std::set<pid_t>& known, std::optional<ByParent>& all) {
-  return all ? (*all)[pid] : listed_children(pid, known);
 }
 
 // A private server serves others as well, so it belongs to no tree. One in a PID namespace below ours ends with that.
@@ -133,14 +114,14 @@ template <class Visit>
 void walk(const std::set<pid_t>& spared, const Alive& alive, Visit visit) {
   alive();
   if (!processes_visible()) return;
-  std::optional<ByParent> all;
+  std::optional<ByParent> all;  // only if the kernel has no lists of children
   if (!kernel_lists_children()) all = look_at_all(alive);
   // Each process only once, because pids that are used again meanwhile could form a circle.
   std::vector<pid_t> found = {getpid()};
   std::set<pid_t> known = {getpid()};
   for (std::size_t i = 0; i < found.size();) {
     bool again = false;
-    for (const pid_t child : children_of(found[i], known, all)) {
+    for (const pid_t child : all ? (*all)[found[i]] : listed_children(found[i], known)) {
       if (!known.insert(child).second || is_spared(child, spared)) continue;
       found.push_back(child);
       alive();
@@ -200,8 +181,7 @@ std::vector<pid_t> descendants(const std::set<pid_t>& spared) {
 // Only we remove entries from the list, by reaping them, and the kernel adds orphans at its end, with our first thread
 // as their parent. So it has an ancestor of each process of the tree.
 bool only_spared_left(const std::set<pid_t>& spared) {
-  const UniqueFd list(open("/proc/thread-self/children", O_RDONLY | O_CLOEXEC));
-  const auto text = list && processes_visible() ? rlock::read_all(list.get()) : std::nullopt;
+  const auto text = processes_visible() ? read_file("/proc/thread-self/children") : std::nullopt;
   std::vector<pid_t> children;
   read_children(text.value_or(""), children);
   return text && std::ranges::all_of(children, [&](pid_t child) { return is_spared(child, spared); });
@@ -236,7 +216,7 @@ std::vector<pid_t> ancestors() {
 std::vector<std::string> words_of_process(pid_t pid) {
   std::vector<std::string> words;
   for (const char* file : {"/cmdline", "/environ"}) {
-    const std::string text = read_file(AT_FDCWD, "/proc/" + std::to_string(pid) + file, std::size_t{256} * 1024);
+    const std::string text = read_file("/proc/" + std::to_string(pid) + file).value_or("");
     // Each word ends with a null byte.
     for (std::size_t at = 0, end; (end = text.find('\0', at)) != std::string::npos; at = end + 1) {
       words.push_back(text.substr(at, end - at));
@@ -285,7 +265,7 @@ Killed kill_descendants(const std::set<pid_t>& spared, pid_t group, const Alive&
 }
 
 std::string name_of_process(pid_t pid) {
-  const std::string name = read_file(AT_FDCWD, "/proc/" + std::to_string(pid) + "/comm");
+  const std::string name = read_file("/proc/" + std::to_string(pid) + "/comm").value_or("");
   return name.substr(0, name.find('\n'));
 }
 

@@ -2,7 +2,6 @@
 #include "run/waiter_watch.h"
 
 #include <poll.h>
-#include <sys/eventfd.h>
 
 #include "base/log.h"
 
@@ -25,12 +24,12 @@ Result<std::unique_ptr<WaiterWatch>> WaiterWatch::start(std::vector<redis::Addre
   for (UniqueFd* event : {&watch->calls_, &watch->news_, &watch->stop_}) *event = RLOCK_TRY(make_event());
   std::vector<std::string> channels;
   for (const lock::Hold& hold : holds) channels.push_back(hold.name().wanted_channel());
-  const auto heard = [&self = *watch](std::size_t, const redis::Message& message) {
-    self.call(message.channel);
+  const auto heard = [&self = *watch](std::size_t, const redis::Message&) {
+    set_event(self.calls_);
     return true;
   };
   watch->listening_ =
-      RLOCK_TRY(redis::Listener::start(std::move(addresses), channels, exchange, display(holds), heard));
+      RLOCK_TRY(redis::Listener::start({std::move(addresses), channels, exchange, display(holds), heard}));
   try {
     watch->looking_ = std::thread([&self = *watch] { self.look_after_calls(); });
   } catch (const std::system_error& error) {
@@ -40,41 +39,26 @@ Result<std::unique_ptr<WaiterWatch>> WaiterWatch::start(std::vector<redis::Addre
 }
 
 WaiterWatch::~WaiterWatch() {
-  eventfd_write(stop_.get(), 1);
+  set_event(stop_);
   listening_.reset();
   if (looking_.joinable()) looking_.join();
 }
 
 std::vector<WaiterWatch::Found> WaiterWatch::take() {
-  eventfd_t unused;
-  eventfd_read(news_.get(), &unused);
+  clear_event(news_);
   std::vector<Found> found;
   const std::lock_guard guard(mutex_);
-  for (std::size_t i = 0; i < watched_.size(); ++i) {
-    if (auto waiter = std::exchange(watched_[i].found, {})) found.push_back({i, *std::move(waiter)});
+  for (std::size_t i = 0; i < found_.size(); ++i) {
+    if (auto waiter = std::exchange(found_[i], {})) found.push_back({i, *std::move(waiter)});
   }
   return found;
-}
-
-void WaiterWatch::call(const std::string& channel) {
-  const std::lock_guard guard(mutex_);
-  for (std::size_t i = 0; i < watched_.size(); ++i) {
-    watched_[i].called |= channel.empty() || channel == holds_[i].name().wanted_channel();
-  }
-  eventfd_write(calls_.get(), 1);
 }
 
 void WaiterWatch::look_after_calls() {
   const Until forever{TimePoint::max(), stop_.get()};
   while (wait_for(calls_.get(), POLLIN, forever) == WaitEnd::ready) {
-    eventfd_t unused;
-    eventfd_read(calls_.get(), &unused);
-    for (std::size_t i = 0; i < watched_.size(); ++i) {
-      std::unique_lock guard(mutex_);
-      const bool called = std::exchange(watched_[i].called, false);
-      guard.unlock();
-      if (called) look(i);
-    }
+    clear_event(calls_);
+    for (std::size_t i = 0; i < holds_.size(); ++i) look(i);
     if (wait_for(-1, 0, forever.at_most(kLooksApart)) == WaitEnd::interrupted) return;
   }
 }
@@ -90,8 +74,8 @@ void WaiterWatch::look(std::size_t hold) {
   if (first_[hold] && same(*first_[hold], waiter.who, since)) return;
   first_[hold] = {waiter.who, since};
   const std::lock_guard guard(mutex_);
-  watched_[hold].found = waiter;
-  eventfd_write(news_.get(), 1);
+  found_[hold] = waiter;
+  set_event(news_);
 }
 
 }  // namespace rlock::run

@@ -30,18 +30,12 @@ class WaiterWatch {
   std::vector<Found> take();
 
  private:
-  struct Watched {
-    bool called = false;                    // there is something to look at
-    std::optional<lock::WaiterView> found;  // not taken yet
-  };
-
   WaiterWatch(std::vector<redis::Address> addresses, milliseconds exchange, std::span<const lock::Hold> holds)
       : servers_(std::move(addresses)),
         exchange_(exchange),
         holds_(holds),
         first_(holds.size()),
-        watched_(holds.size()) {}
-  void call(const std::string& channel);  // empty: all
+        found_(holds.size()) {}
   void look_after_calls();
   void look(std::size_t hold);
 
@@ -52,7 +46,7 @@ class WaiterWatch {
   std::vector<std::optional<std::pair<lock::HolderInfo, TimePoint>>> first_;
 
   std::mutex mutex_;
-  std::vector<Watched> watched_;
+  std::vector<std::optional<lock::WaiterView>> found_;  // of each lock, if it was not taken yet
   UniqueFd calls_, news_, stop_;
   std::unique_ptr<redis::Listener> listening_;
   std::thread looking_;

@@ -77,7 +77,12 @@ constexpr FitStep kSteps[] = {{kHolder, kCommand, 0, without_domain}, {kResult, 
 
 }  // namespace
 
-Result<void> HistoryTable::add(const PastHold& hold) {
+HistoryTable::HistoryTable(const Screen& screen, Zone zone)
+    : table_(screen, kSteps),
+      zone_(zone),
+      rows_{headings({"ENDED", "NAME", "HELD", "WAITED", "RESULT", "HOLDER", "PID", "COMMAND", "REASON"})} {}
+
+std::string HistoryTable::add(const PastHold& hold) {
   constexpr std::size_t kTogether = 1000;
   rows_.push_back({date_text(hold.ended, zone_),
                    hold.name.display() + (hold.slots.numbers.empty() ? "" : " (" + slots_text(hold.slots) + ")"),
@@ -88,25 +93,10 @@ Result<void> HistoryTable::add(const PastHold& hold) {
                    hold.who.pid > 0 ? std::to_string(hold.who.pid) : "-",
                    escaped(hold.who.command, 60),
                    remarks_of(hold.who, 80)});
-  return rows_.size() < kTogether ? Result<void>{} : end();
+  return rows_.size() <= kTogether ? "" : end();
 }
 
-Result<void> HistoryTable::end() {
-  if (widths_.empty()) {
-    rows_.insert(rows_.begin(),
-                 headings({"ENDED", "NAME", "HELD", "WAITED", "RESULT", "HOLDER", "PID", "COMMAND", "REASON"}));
-    if (screen_.width) fitting_ = fit(rows_, kSteps, *screen_.width);
-    widths_ = widths_of(rows_);
-  } else {
-    for (Row& row : rows_) {
-      for (const FitStep& step : fitting_) step.apply(row);
-    }
-  }
-  std::string text;
-  for (const Row& row : rows_) text += line_of(row, widths_, screen_) + "\n";
-  rows_.clear();
-  return print_(text);
-}
+std::string HistoryTable::end() { return table_.lines(std::exchange(rows_, {})); }
 
 std::string report_text(const std::vector<lock::Report>& reports, const Screen& screen) {
   constexpr std::size_t kMostCauses = 5;
@@ -130,8 +120,8 @@ std::string report_text(const std::vector<lock::Report>& reports, const Screen& 
                         escaped(cause.who.command, 60)});
     }
   }
-  const std::string text = table(std::move(locks), screen);
-  return causes.size() == 1 ? text : text + "\n" + table(std::move(causes), screen);
+  const std::string text = Table(screen).lines(std::move(locks));
+  return causes.size() == 1 ? text : text + "\n" + Table(screen).lines(std::move(causes));
 }
 
 }  // namespace rlock::cli

@@ -7,24 +7,21 @@
 
 namespace rlock::cli {
 
-// A heading, and a line for each hold, in the given order. Prints a thousand at a time, of which the first thousand
-// determine the columns.
+// A heading, and a line for each hold, in the given order. Makes a thousand lines at a time, of which the first
+// thousand determine the columns.
 class HistoryTable {
  public:
-  HistoryTable(const Screen& screen, Zone zone, std::function<Result<void>(std::string_view)> print)
-      : screen_(screen), zone_(zone), print_(std::move(print)) {}
+  HistoryTable(const Screen& screen, Zone zone);
 
-  Result<void> add(const lock::PastHold& hold);
-  // Prints what add() has not printed yet, and at first the heading.
-  Result<void> end();
+  // Returns the lines that are to be printed now; "": none yet.
+  std::string add(const lock::PastHold& hold);
+  // Returns the lines that add() has not returned.
+  std::string end();
 
  private:
-  const Screen screen_;
+  Table table_;
   const Zone zone_;
-  std::function<Result<void>(std::string_view)> print_;
-  std::vector<Row> rows_;            // not yet printed
-  std::vector<std::size_t> widths_;  // of columns; empty: nothing has been printed
-  std::vector<FitStep> fitting_;     // of rows on a narrow screen
+  std::vector<Row> rows_;  // not yet returned
 };
 
 // A line for each lock, and below, for whom others have waited: those of each lock that they waited for longest.

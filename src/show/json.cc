@@ -83,8 +83,6 @@ void add_forecast(Json& json, const std::optional<lock::Forecast>& forecast) {
                       {"wait_ms", or_null(forecast->wait)}};
 }
 
-Json to_json(const Status& status);
-
 template <class Each>
 Json array_of(const std::vector<Each>& all) {
   Json array = Json::array();
@@ -237,28 +235,19 @@ void try_event(const UniqueFd& to, std::string_view kind, const lock::LockName& 
     log::debug("--status-fd: a line could not be written");
 }
 
-std::string replaced(std::string_view text, std::string_view (*by)(char)) {
+// What takes the place of <, > and &. In JSON, which is in ASCII, so that it can neither end the script element around
+// it nor open a comment there (HTML, section 4.12.1.3); outside of strings, JSON has none of these characters. In HTML.
+constexpr std::array<std::string_view, 3> kInScript = {"\\u003c", "\\u003e", "\\u0026"};
+constexpr std::array<std::string_view, 3> kInHtml = {"&lt;", "&gt;", "&amp;"};
+
+std::string replaced(std::string_view text, const std::array<std::string_view, 3>& by) {
   std::string out;
   out.reserve(text.size());
   for (const char& c : text) {
-    const std::string_view instead = by(c);
-    out += instead.empty() ? std::string_view(&c, 1) : instead;
+    const auto which = std::string_view("<>&").find(c);
+    out += which == std::string_view::npos ? std::string_view(&c, 1) : by[which];
   }
   return out;
-}
-
-// JSON, in ASCII, that can neither end the script element around it nor open a comment there (HTML, section 4.12.1.3).
-// Outside of strings, JSON has none of these characters.
-std::string inside_script(std::string_view json) {
-  return replaced(json, [](char c) -> std::string_view {
-    return c == '<' ? "\\u003c" : c == '>' ? "\\u003e" : c == '&' ? "\\u0026" : "";
-  });
-}
-
-std::string html(std::string_view text) {
-  return replaced(text, [](char c) -> std::string_view {
-    return c == '<' ? "&lt;" : c == '>' ? "&gt;" : c == '&' ? "&amp;" : "";
-  });
 }
 
 // For browsers that run no scripts. A page may be read in a job's log, like what `status` prints.
@@ -266,23 +255,22 @@ std::string table_text(const PageFacts& facts) {
   std::string text;
   for (const std::string& remark : facts.remarks) text += remark + "\n";
   if (facts.locks) text += facts.locks->empty() ? std::string(kNoLocks) : status_table(*facts.locks);
-  return html(inert(text));
+  return replaced(inert(text), kInHtml);
 }
 
 std::string data_before_holds(const PageFacts& facts) {
-  Json remarks = Json::array(), totals = Json::array(), texts = Json::array();
+  Json totals = Json::array(), texts = Json::array();
   for (const auto& [name, text] : kRemarks) texts.push_back(name);
-  for (const std::string& remark : facts.remarks) remarks.push_back({{"text", remark}});
   for (const auto& [name, of] : facts.totals) {
     totals.push_back({{"name", name.text()}, {"losses", of.losses}, {"forced", of.forced}, {"skips", of.skips}});
     add_escaped(totals.back(), name);
   }
-  const JsonObject about = {{"written", date_text(facts.now)}, {"local", facts.zone == Zone::local},
-                            {"holds", facts.about_holds},      {"only_failures", facts.only_failures},
-                            {"chosen", facts.chosen},          {"refused", static_cast<long long>(facts.refused)}};
+  const Json about = {{"written", date_text(facts.now)}, {"local", facts.zone == Zone::local},
+                      {"holds", facts.about_holds},      {"only_failures", facts.only_failures},
+                      {"chosen", facts.chosen},          {"refused", facts.refused}};
   // Failures alone would be no report.
   const auto reports = lock::report_on(facts.only_failures ? std::vector<lock::PastHold>() : facts.holds);
-  return R"({"about": )" + objects_json({about}) + R"(, "remarks": )" + dump(remarks) + R"(, "reports": )" +
+  return R"({"about": )" + dump(about, 2) + R"(, "remarks": )" + dump(facts.remarks) + R"(, "reports": )" +
          report_json(reports) + R"(, "totals": )" + dump(totals) + R"(, "texts": )" + dump(texts) + R"(, "locks": )" +
          (facts.locks ? status_json(*facts.locks, true) : "null\n") + R"(, "holds": )";
 }
@@ -300,14 +288,13 @@ std::string status_json(const std::vector<Status>& all, bool one_line) {
   return "[" + text + (one_line || all.empty() ? "" : "\n") + "]\n";
 }
 
-Result<void> HoldsAsJson::add(const lock::PastHold& hold) {
+std::string HoldsAsJson::add(const lock::PastHold& hold) {
   constexpr std::size_t kPiece = std::size_t{64} << 10;
   piece_ += (std::exchange(empty_, false) ? "\n  " : ",\n  ") + dump(to_json(hold));
-  if (piece_.size() < kPiece) return {};
-  return print_(std::exchange(piece_, {}));
+  return piece_.size() < kPiece ? "" : std::exchange(piece_, {});
 }
 
-Result<void> HoldsAsJson::end() { return print_(std::exchange(piece_, {}) + "\n]\n"); }
+std::string HoldsAsJson::end() { return std::exchange(piece_, {}) + "\n]\n"; }
 
 std::string report_json(const std::vector<lock::Report>& reports) {
   const auto spread = [](const std::optional<lock::Spread>& spread) -> Json {
@@ -352,26 +339,21 @@ std::string objects_json(const std::vector<JsonObject>& objects) {
   Json all = Json::array();
   for (const JsonObject& object : objects) {
     Json& json = all.emplace_back(Json::object());
-    for (const auto& [name, value] : object) {
-      json[std::string(name)] = std::visit([](const auto& one) { return Json(one); }, value);
-    }
+    for (const auto& [name, text] : object) json[std::string(name)] = text;
   }
   return dump(all, 2) + "\n";
 }
 
 std::string page_text(const PageFacts& facts) {
   std::string page = std::string(kPage[0]) + table_text(facts) + std::string(kPage[1]);
-  page += inside_script(data_before_holds(facts));
+  page += replaced(data_before_holds(facts), kInScript);
   // There may be 32 MiB of holds, about as many as their JSON takes: to grow would need half as much again.
   std::size_t size = page.size();
   for (const lock::PastHold& hold : facts.holds) size += lock::size_of(hold);
   page.reserve(size);
-  HoldsAsJson holds([&](std::string_view piece) {
-    page += inside_script(piece);
-    return Result<void>{};
-  });
-  for (const lock::PastHold& hold : facts.holds) (void)holds.add(hold);
-  (void)holds.end();
+  HoldsAsJson holds;
+  for (const lock::PastHold& hold : facts.holds) page += replaced(holds.add(hold), kInScript);
+  page += replaced(holds.end(), kInScript);
   return page.append("}").append(kPage[2]);
 }
 

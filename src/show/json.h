@@ -3,8 +3,6 @@
 // nlohmann/json.
 #pragma once
 
-#include <variant>
-
 #include "base/log.h"
 #include "lock/report.h"
 #include "run/job.h"
@@ -15,19 +13,15 @@ namespace rlock::cli {
 // An array.
 std::string status_json(const std::vector<lock::Status>& all, bool one_line = false);
 
-// An array of past holds, one object per line. Prints it in pieces because there may be many. Prints nothing before the
-// first piece is full.
+// An array of past holds, one object per line, made in pieces because there may be many.
 class HoldsAsJson {
  public:
-  using Print = std::function<Result<void>(std::string_view)>;
-  explicit HoldsAsJson(Print print) : print_(std::move(print)) {}
-
-  // Errors: those of `print`.
-  Result<void> add(const lock::PastHold& hold);
-  Result<void> end();
+  // Returns what is to be printed now: "" until a piece is full.
+  std::string add(const lock::PastHold& hold);
+  // Returns the rest.
+  std::string end();
 
  private:
-  Print print_;
   std::string piece_ = "[";
   bool empty_ = true;
 };
@@ -38,9 +32,8 @@ std::string report_json(const std::vector<lock::Report>& reports);
 // One object, or an array of several.
 std::string holds_json(const std::vector<lock::Hold>& holds);
 
-// An array of objects.
-using JsonValue = std::variant<bool, long long, std::string>;
-using JsonObject = std::vector<std::pair<std::string_view, JsonValue>>;
+// An array of objects with texts.
+using JsonObject = std::vector<std::pair<std::string_view, std::string>>;
 std::string objects_json(const std::vector<JsonObject>& objects);
 
 struct PageFacts {

@@ -33,15 +33,12 @@ Result<bool> confirmed(const std::string& question) {
 }
 
 HoldTexts hold_texts(const std::vector<lock::Hold>& holds) {
-  HoldTexts texts;
-  for (const lock::Hold& hold : holds) {
-    const std::string end = texts.names.empty() ? "" : "\n";
-    texts.names += end + hold.name().text();
-    texts.owners += end + hold.owner.text();
-    texts.tokens += end + hold.token;
-    texts.slots += end + hold.slots.number_text();
-    texts.resources += end + hold.slots.resource_text();
-  }
+  const auto lines = [&](auto text) { return joined(holds, "\n", text); };
+  HoldTexts texts{.names = lines([](const lock::Hold& hold) { return hold.name().text(); }),
+                  .owners = lines([](const lock::Hold& hold) { return hold.owner.text(); }),
+                  .tokens = lines(&lock::Hold::token),
+                  .slots = lines([](const lock::Hold& hold) { return hold.slots.number_text(); }),
+                  .resources = lines([](const lock::Hold& hold) { return hold.slots.resource_text(); })};
   for (std::string* text : {&texts.slots, &texts.resources}) {
     if (text->find_first_not_of('\n') == text->npos) text->clear();
   }

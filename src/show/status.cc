@@ -211,13 +211,8 @@ void add_servers(Lines& lines, const Status& status) {
 }
 
 Style style_of(const Status& status) {
-  switch (status.state) {
-    case Status::State::free: return status.known ? Style::good : Style::bad;
-    case Status::State::held: return is_overdue(status) ? Style::bad : Style::busy;
-    case Status::State::contested:
-    case Status::State::other_kind: break;
-  }
-  return Style::bad;
+  if (status.state == Status::State::held) return is_overdue(status) ? Style::bad : Style::busy;
+  return status.state == Status::State::free && status.known ? Style::good : Style::bad;
 }
 
 // From HOLDER on. `others`: " +2", or "".
@@ -357,8 +352,7 @@ std::string status_table(const std::vector<Status>& all, const Screen& screen) {
                                 {kState, kCommand, 8},
                                 {kHolder, kCommand, 6},
                                 {kName, kCommand, 8}};
-  if (screen.width) fit(rows, kSteps, *screen.width);
-  return table(rows, screen);
+  return Table(screen, kSteps).lines(std::move(rows));
 }
 
 }  // namespace rlock::cli

@@ -26,6 +26,42 @@ Row with_gaps(const Row& row, const std::vector<std::size_t>& widths) {
   return parts;
 }
 
+// The widest cell of each column.
+std::vector<std::size_t> widths_of(const std::vector<Row>& rows) {
+  std::vector<std::size_t> widths;
+  for (const Row& row : rows) {
+    widths.resize(std::max(widths.size(), row.size()));
+    for (std::size_t i = 0; i < row.size(); ++i) widths[i] = std::max(widths[i], columns(row[i].text));
+  }
+  return widths;
+}
+
+void take(const FitStep& step, std::vector<Row>& rows) {
+  for (Row& row : rows) {
+    if (step.column >= row.size()) continue;
+    std::string& text = row[step.column].text;
+    text = step.change ? step.change(text) : cut_to(text, step.least);
+  }
+}
+
+// Takes the steps that are necessary on a screen of that width. Returns them, for later rows of the same table.
+std::vector<FitStep> fit(std::vector<Row>& rows, std::span<const FitStep> steps, std::size_t width) {
+  constexpr std::size_t kEnough = 12, kGap = 2;
+  std::vector<FitStep> taken;
+  for (FitStep step : steps) {
+    const std::vector<std::size_t> widths = widths_of(rows);
+    std::size_t all = std::min(widths[step.last], kEnough);
+    for (std::size_t i = 0; i < step.last; ++i) all += widths[i] == 0 ? 0 : widths[i] + kGap;
+    if (step.last + 1 < widths.size()) ++all;  // for the "…" in place of what follows
+    if (all <= width) continue;
+    const std::size_t now = widths[step.column];
+    step.least = std::max(now - std::min(now, all - width), step.least);
+    take(step, rows);
+    taken.push_back(step);
+  }
+  return taken;
+}
+
 }  // namespace
 
 Screen Screen::of_output() {
@@ -62,58 +98,26 @@ std::string line_of(const Row& row, const std::vector<std::size_t>& widths, cons
   return line;
 }
 
-std::vector<std::size_t> widths_of(const std::vector<Row>& rows) {
-  std::vector<std::size_t> widths;
-  for (const Row& row : rows) {
-    widths.resize(std::max(widths.size(), row.size()));
-    for (std::size_t i = 0; i < row.size(); ++i) widths[i] = std::max(widths[i], columns(row[i].text));
-  }
-  return widths;
-}
-
-void FitStep::apply(Row& row) const {
-  if (column >= row.size()) return;
-  std::string& text = row[column].text;
-  text = change ? change(text) : cut_to(text, least);
-}
-
-std::vector<FitStep> fit(std::vector<Row>& rows, std::span<const FitStep> steps, std::size_t width) {
-  constexpr std::size_t kEnough = 12, kGap = 2;
-  std::vector<FitStep> taken;
-  for (FitStep step : steps) {
-    const std::vector<std::size_t> widths = widths_of(rows);
-    std::size_t all = std::min(widths[step.last], kEnough);
-    for (std::size_t i = 0; i < step.last; ++i) all += widths[i] == 0 ? 0 : widths[i] + kGap;
-    if (step.last + 1 < widths.size()) ++all;  // for the "…" in place of what follows
-    if (all <= width) continue;
-    const std::size_t now = widths[step.column];
-    step.least = std::max(now - std::min(now, all - width), step.least);
-    for (Row& row : rows) step.apply(row);
-    taken.push_back(step);
-  }
-  return taken;
-}
-
-std::string table(std::vector<Row> rows, const Screen& screen) {
+std::string Table::lines(std::vector<Row> rows) {
   for (Row& row : rows) {
     for (Cell& cell : row) cell.text = inert(cell.text);
   }
-  const std::vector<std::size_t> widths = widths_of(rows);
+  if (!widths_.empty()) {
+    for (const FitStep& step : taken_) take(step, rows);
+  } else {
+    if (screen_.width) taken_ = fit(rows, steps_, *screen_.width);
+    widths_ = widths_of(rows);
+  }
   std::string text;
-  for (const Row& row : rows) text += line_of(row, widths, screen) + "\n";
+  for (const Row& row : rows) text += line_of(row, widths_, screen_) + "\n";
   return text;
 }
 
 std::string fitted(std::string_view lines, const Screen& screen) {
   const std::string whole = inert(lines);
   if (!screen.width) return whole;
-  std::string_view text = whole;
   std::string out;
-  while (!text.empty()) {
-    const std::size_t end = std::min(text.find('\n'), text.size());
-    out += cut_to(text.substr(0, end), *screen.width) + "\n";
-    text.remove_prefix(std::min(end + 1, text.size()));
-  }
+  for (const std::string& line : split(without_newline(whole), '\n')) out += cut_to(line, *screen.width) + "\n";
   return out;
 }
 

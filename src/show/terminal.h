@@ -34,24 +34,30 @@ struct Cell {
 };
 using Row = std::vector<Cell>;
 
-// The widest cell of each column.
-std::vector<std::size_t> widths_of(const std::vector<Row>& rows);
-
 // A step of making a table fit: it changes the texts of a column, or cuts them, but not below `least`, if the columns
 // up to the beginning of `last` are too wide. A column that has become empty is left out.
 struct FitStep {
   std::size_t column, last, least = 0;
   std::string (*change)(const std::string& text) = nullptr;
-
-  void apply(Row& row) const;
 };
-// Takes the steps that are necessary on a screen of that width. Returns them, for later rows of the same table.
-std::vector<FitStep> fit(std::vector<Row>& rows, std::span<const FitStep> steps, std::size_t width);
 
-// A line for each row, inert, with its cells in columns. Cuts lines that do not fit, and ends them with "…".
-std::string table(std::vector<Row> rows, const Screen& screen);
+// Rows in columns. The first rows determine how wide these are, and which steps are necessary.
+class Table {
+ public:
+  // REQUIRES: `steps` outlive this object.
+  explicit Table(const Screen& screen, std::span<const FitStep> steps = {}) : screen_(screen), steps_(steps) {}
 
-// One such line. Cell i takes at least widths[i] + 2 columns.
+  // A line for each row, inert. Cuts lines that do not fit, and ends them with "…".
+  std::string lines(std::vector<Row> rows);
+
+ private:
+  const Screen screen_;
+  const std::span<const FitStep> steps_;
+  std::vector<FitStep> taken_;       // those that were necessary
+  std::vector<std::size_t> widths_;  // empty: there were no rows yet
+};
+
+// A line with the cells of `row`, of which cell i takes at least widths[i] + 2 columns.
 std::string line_of(const Row& row, const std::vector<std::size_t>& widths, const Screen& screen);
 
 // Cuts each of the lines in the same way. REQUIRES: no styles in them.

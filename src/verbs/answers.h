@@ -57,7 +57,6 @@ struct HolderView {
   std::optional<milliseconds> renewed_ago;  // none: it is not renewed, or this is unknown
   milliseconds overdue{};                   // how long the next renewal has been missing: overdue_for in verbs/lease.h
   std::string token;
-  bool in_history = false;           // it records its hold
   std::vector<milliseconds> lasted;  // how long the last holds of this lock lasted, newest first; empty: unknown
   Slots slots;                       // of a semaphore
 
@@ -243,6 +242,11 @@ struct Released {
   std::string unsure;       // why the server that answered may no longer have been the master; "": it was
 };
 
+// Whether that server has released the lock, or left it to expire.
+inline bool ours(const Released& answer) {
+  return answer.outcome == ReleaseOutcome::released || answer.outcome == ReleaseOutcome::kept;
+}
+
 // A waiter in the queue, as others see it.
 struct WaiterView {
   HolderInfo who;
@@ -289,6 +293,11 @@ struct Status {
   bool known = true;                   // false: see is_known in lock/listing.h, if that was asked
 
   const LockName& name() const { return lock.name; }
+  // That owner's hold; null: it is not among `holders`.
+  const HolderView* holder_of(const std::string& owner) const {
+    const auto found = std::ranges::find(holders, owner, &HolderView::owner);
+    return found == holders.end() ? nullptr : &*found;
+  }
   // The first one; null if nobody holds it.
   const HolderView* holder() const { return holders.empty() ? nullptr : &holders.front(); }
   // The one that has held it longest, regardless of renewals. Those that do not say how long come last, by owner id.

@@ -30,9 +30,10 @@ Result<std::string> present_life(redis::Client& client, const Until& until) {
 
 constexpr std::string_view kMark = "asked";
 
-// Writes the fields if the record still has the mark.
+// Writes the fields if the record still has the mark. Without a mark, the key has another type, and is replaced.
 constexpr std::string_view kAccept =
-    "if redis.call('hget', KEYS[1], ARGV[1]) ~= ARGV[2] then return 0 end "
+    "if ARGV[2] == '' then redis.call('del', KEYS[1]) "
+    "elseif redis.call('hget', KEYS[1], ARGV[1]) ~= ARGV[2] then return 0 end "
     "redis.call('hdel', KEYS[1], ARGV[1]) redis.call('hset', KEYS[1], unpack(ARGV, 3)) return 1";
 
 }  // namespace
@@ -92,18 +93,16 @@ Result<std::optional<Epoch>> read_epoch(redis::Client& client, const Until& unti
   const std::vector<redis::Words> questions = {
       {"HMGET", lua::kEpoch, "life", "since", "cause", "longest", "before", "accepted"}, {"TIME"}, {"INFO"}};
   auto replies = client.call_all(questions, until);
-  for (auto& reply : replies) {
-    if (!reply) return std::unexpected(std::move(reply).error());
-  }
-  const Reply& record = *replies[0];
+  const Reply record = RLOCK_TRY(std::move(replies[0])), clocked = RLOCK_TRY(std::move(replies[1])),
+              info = RLOCK_TRY(std::move(replies[2]));
   const std::string life = record.at(0).as_text();
   if (life.empty()) return std::nullopt;
-  const auto clock = redis::time_of(*replies[1]);
+  const auto clock = redis::time_of(clocked);
   if (!clock) return client.unexpected_reply("TIME");
   const auto now = std::chrono::duration_cast<milliseconds>(*clock);
   const milliseconds since = time_in(record.at(1));
   // If the time of the record is in the future, the server's clock has been set back since.
-  Epoch epoch{.current = life == life_of(client, *replies[2], life) && since <= now,
+  Epoch epoch{.current = life == life_of(client, info, life) && since <= now,
               .longest = time_in(record.at(3)),
               .forgotten = time_in(record.at(4)),
               .accepted = record.at(5).as_text().substr(0, 512)};
@@ -133,24 +132,15 @@ void forget_mark(redis::Client& client, const Until& until) {
 
 Result<void> accept_epoch(redis::Client& client, const EpochToAccept& shown, const std::string& who,
                           const Until& until) {
-  const redis::Words fields = {"life", shown.life, "since", "0", "cause", "accepted", "before", "0", "accepted", who};
-  const auto with = [&](redis::Words words) {
-    words.insert(words.end(), fields.begin(), fields.end());
-    return words;
-  };
   const auto changed = [&] {
     return fail(Error::Code::unavailable, escaped(client.address().display()) +
                                               ": it was restarted or failed over, lost data, or was accepted by "
                                               "somebody else meanwhile; look again");
   };
   if (RLOCK_TRY(present_life(client, until)) != shown.life) return changed();
-  if (shown.mark.empty()) {
-    RLOCK_TRY(client.call({"DEL", lua::kEpoch}, until));
-    RLOCK_TRY(client.call(with({"HSET", lua::kEpoch}), until));
-    return {};
-  }
-  const auto done = RLOCK_TRY(client.call(with({"EVAL", kAccept, "1", lua::kEpoch, kMark, shown.mark}), until));
-  return done.as_number() == 1 ? Result<void>() : changed();
+  const redis::Words words = {"EVAL",  kAccept, "1",     lua::kEpoch, kMark,    shown.mark, "life",     shown.life,
+                              "since", "0",     "cause", "accepted",  "before", "0",        "accepted", who};
+  return RLOCK_TRY(client.call(words, until)).as_number() == 1 ? Result<void>() : changed();
 }
 
 }  // namespace rlock::lock

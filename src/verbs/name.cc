@@ -8,6 +8,7 @@
 #include <set>
 
 #include "base/secret.h"
+#include "redis/slot.h"
 
 namespace rlock::lock {
 namespace {
@@ -25,16 +26,6 @@ bool is_companion(std::string_view text) {
   return std::ranges::any_of(lua::kCompanions, begins) || (text.contains('{') && has_suffix);
 }
 
-// The part of a key that determines its slot: the text between the first { and the next }, or the whole key if there
-// is no such text.
-std::string_view hash_tag(std::string_view key) {
-  const auto open = key.find('{');
-  if (open == std::string_view::npos) return key;
-  const auto close = key.find('}', open + 1);
-  if (close == std::string_view::npos || close == open + 1) return key;
-  return key.substr(open + 1, close - open - 1);
-}
-
 }  // namespace
 
 Result<LockName> LockName::parse(std::string_view text) {
@@ -48,7 +39,7 @@ Result<LockName> LockName::parse(std::string_view text) {
   if (has_control(text)) return bad("it contains a control character");
 
   LockName name{std::string(text)};
-  if (hash_tag(name.holder_key()) != hash_tag(text)) {
+  if (redis::hash_tag(name.holder_key()) != redis::hash_tag(text)) {
     return bad(
         "its braces would put its companion keys into another cluster slot; use one pair with text between, or none");
   }

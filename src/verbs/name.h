@@ -65,18 +65,12 @@ class LockName {
   static std::optional<LockName> of_companion(const Companion& which, std::string_view key);
 
   // Compares keys.
-  auto operator<=>(const LockName& other) const { return text_ <=> other.text_; }
-  bool operator==(const LockName& other) const { return text_ == other.text_; }
+  auto operator<=>(const LockName& other) const = default;
 
  private:
   explicit LockName(std::string text) : text_(std::move(text)) {}
 
   std::string text_;
-};
-
-// The order of names for people.
-struct ForPeople {
-  bool operator()(const LockName& one, const LockName& other) const { return comes_before(one.text(), other.text()); }
 };
 
 // The most slots that an owner may take (lua/06_semaphore.lua).

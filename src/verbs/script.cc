@@ -315,22 +315,19 @@ constexpr std::size_t kMostSpans = 20;
 constexpr long long kLongestSpan = 10LL * 365 * 24 * 3600 * 1000;  // ms
 
 // The map that a script has replied, and its outcome. Errors: protocol.
-struct Answer {
-  std::string outcome;
-  Reply map;
-};
-
-Result<Answer> answer_of(const Reply& reply, std::string_view verb) {
+// The outcome, and the map that a script has replied. Errors: protocol.
+Result<std::pair<std::string, Reply>> answer_of(const Reply& reply, std::string_view verb) {
   auto map = redis::unpacked(reply.as_text());
   if (!map) return unexpected_reply(verb);
   std::string outcome = text_at(*map, f::outcome);
-  return Answer{std::move(outcome), *std::move(map)};
+  return std::pair(std::move(outcome), *std::move(map));
 }
 
 // `said`: names and values.
 HolderInfo holder_of(const Reply& said) {
   HolderInfo who{.pid = static_cast<long>(number_of(said.value_of(f::pid)).value_or(0)),
                  .listens = !text_at(said, f::control).empty(),
+                 .in_history = !text_at(said, f::history).empty(),
                  .ended = is_set(said, f::kept),
                  .renewal = moment_of(said.value_of(f::renewal)).value_or(0ms)};
   for (const auto& [name, text] : lua::kSelfTexts) who.*text = text_at(said, name);
@@ -364,7 +361,6 @@ HolderView holding_of(const Reply& entry, Layout layout, milliseconds now,
     return holding;
   }
   holding.described = true;
-  holding.in_history = !text_at(said, f::history).empty();
   holding.who = holder_of(said);
   // That of a process that has left its hold behind, maybe to a job (rlock run --owner), of which this is the id.
   if (text_at(said, f::control) != "1") holding.who.pid = 0;
@@ -428,9 +424,8 @@ std::vector<milliseconds> read_spans(std::string_view text) {
 // "<start> <until> <at> <pid>\n<user>\n<host>\n<command>"
 std::optional<PastSuccess> read_success(const std::string& key, std::string_view record) {
   const auto cut = [&](char end) {
-    const std::string_view part = record.substr(0, record.find(end));
-    record.remove_prefix(std::min(part.size() + 1, record.size()));
-    return Reply{.kind = Reply::Kind::string, .integer = 0, .text = std::string(part), .elements = {}};
+    return Reply{
+        .kind = Reply::Kind::string, .integer = 0, .text = std::string(take_part(record, end)), .elements = {}};
   };
   const auto start = number_of(cut(' '));
   const auto until = moment_of(cut(' ')), at = moment_of(cut(' '));
@@ -524,7 +519,7 @@ Result<Renewed> read_renewal(const Reply& reply) {
 }
 
 Result<bool> read_raise(const Reply& reply, const Lock& lock) {
-  const std::string outcome = RLOCK_TRY(answer_of(reply, "raise")).outcome;
+  const std::string outcome = RLOCK_TRY(answer_of(reply, "raise")).first;
   if (outcome == "no-token") return no_token(lock.name);
   if (outcome != "raised" && outcome != "other-owner") return unexpected_reply("raise");
   return outcome == "raised";

@@ -193,6 +193,7 @@ Result<AllRenewed> ByScripts::renew(std::span<const Hold> holds, milliseconds le
 }
 
 Result<Renewed> ByScripts::renew(const Lock& lock, const OwnerId& owner, milliseconds lease, const Until& until) {
+  if (const std::string unsure = follow_master(client_, until); !unsure.empty()) log::debug(unsure);
   const Hold hold{lock, owner, "", "", 0ms, {}};
   const auto calls = renew_calls(client_, {&hold, 1}, lease, guard_, until);
   const auto renewed = RLOCK_TRY(renewal(RLOCK_TRY(send(client_, calls.front(), Attempts::until_deadline, until))));
@@ -275,15 +276,8 @@ std::vector<Result<Status>> ByScripts::inspect_plain(std::span<const LockName> n
 }
 
 bool lasted(const Hold& hold, const Released& released, TimePoint ends_at, TimePoint answered) {
-  switch (released.outcome) {
-    case ReleaseOutcome::released:
-    case ReleaseOutcome::kept: return true;
-    case ReleaseOutcome::free: return answered >= ends_at && !hold.token.empty() && released.token == hold.token;
-    case ReleaseOutcome::other_owner:
-    case ReleaseOutcome::other_kind:
-    case ReleaseOutcome::changed: break;
-  }
-  return false;
+  if (released.outcome != ReleaseOutcome::free) return ours(released);
+  return answered >= ends_at && !hold.token.empty() && released.token == hold.token;
 }
 
 void warn_of_trouble(const std::string& which, const Released& released) {

@@ -44,9 +44,6 @@ class Verbs {
   // Takes the lock, or says why not. A waiter calls this again and again with the same owner id. To give up, and after
   // an error with maybe_executed, call release(): it removes the waiter from the queue and gives back what was granted
   // in the meantime. `sent`: when this owner first asked. Errors: also config, see Servers::refuse_eviction.
-  Result<Acquired> acquire(const AcquireRequest& request, const Until& until) {
-    return acquire(request, BootClock::now(), until);
-  }
   virtual Result<Acquired> acquire(const AcquireRequest& request, TimePoint sent, const Until& until) = 0;
 
   // Extends the leases, all in one exchange, without a second attempt. A quorum also puts a hold back on servers that
@@ -86,7 +83,7 @@ class ByScripts final : public Verbs {
   explicit ByScripts(redis::Client& client, Guard guard = Guard::off, bool votes = false)
       : client_(client), guard_(guard), votes_(votes) {}
 
-  using Verbs::acquire, Verbs::release;
+  using Verbs::release;
   Result<Acquired> acquire(const AcquireRequest& request, TimePoint sent, const Until& until) override;
   Result<AllRenewed> renew(std::span<const Hold> holds, milliseconds lease, const Until& until) override;
   Result<Renewed> renew(const Lock& lock, const OwnerId& owner, milliseconds lease, const Until& until) override;
@@ -102,10 +99,9 @@ class ByScripts final : public Verbs {
 
   // For a quorum, which asks each of its servers once in a round, and only by scripts:
 
-  // Asks once. Returns nothing if the time was up while the server still had more to do.
-  Result<std::optional<Acquired>> vote(const AcquireRequest& request, TimePoint sent, Guard guard, const Until& until) {
-    return ask(request, sent, Attempts::one, guard, until);
-  }
+  // As acquire(). Returns nothing if the time was up while the server still had more to do.
+  Result<std::optional<Acquired>> ask(const AcquireRequest& request, TimePoint sent, Attempts attempts, Guard guard,
+                                      const Until& until);
   // Renews each hold, all in one exchange. Returns one result for each.
   Result<std::vector<Renewed>> renew_once(std::span<const Hold> holds, milliseconds lease, const Until& until);
   // Raises the server's fencing tokens, in one exchange, where those of the holds are larger. One result for each;
@@ -115,8 +111,6 @@ class ByScripts final : public Verbs {
   Result<void> give_back(std::span<const AcquireRequest> requests, const Until& until);
 
  private:
-  Result<std::optional<Acquired>> ask(const AcquireRequest& request, TimePoint sent, Attempts attempts, Guard guard,
-                                      const Until& until);
   // Reads the reply to a renewal. Warns, but only once, if the epoch guard could not record the lease.
   Result<Renewed> renewal(const redis::Reply& reply);
 

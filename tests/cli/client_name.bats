@@ -20,8 +20,8 @@ shows() { [[ $(names) == *"name=$1"* ]]; }
 
 @test "several names, and characters that a connection's name cannot contain; the longest names are cut" {
   long=$(printf 'x%.0s' {1..512})
-  job_start 'b c' a 'ü' -- sleep 300
-  wait_until shows 'rlock:a,b%20c,%C3%BC'
+  job_start 'b c' a: 'ü' -- sleep 300
+  wait_until shows 'rlock:a:,b%20c,%C3%BC'
   kill -TERM "$frontend"
   job_status
   job_start "$long" -- sleep 300

@@ -23,6 +23,8 @@ end() { touch "end-$1" && ends "$1" 0; }
   gets a '0|gpu0' --from gpu0,gpu1,gpu2
   prints '1 2|gpu1 gpu2' rlock run --from gpu0,gpu1,gpu2 --take 2 x -- sh -c 'echo "$RLOCK_SLOT|$RLOCK_RESOURCE"'
   run -75 rlock run -n --from gpu0,gpu1,gpu2 --take 3 x -- true
+  long=build-node-[01-64].eu-west-1.example.internal
+  prints "64 ${long/\[01-64]/64}" rlock run --from "$long" --take 64 y -- sh -c 'set -- $RLOCK_RESOURCE; echo $# ${64}'
 }
 
 @test "a waiter finds its own slots, although its command was forked before it had any; so do its hooks" {

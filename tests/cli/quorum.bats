@@ -278,6 +278,7 @@ put_back_by_renew() {
   token=$(redis s3 get 'redisson_lock_token:{job}')
   ((token >= $(redis s1 get 'redisson_lock_token:{job}') && token >= $(redis s2 get 'redisson_lock_token:{job}')))
   (($(redis s3 pttl job) > 50000))
+  [[ $(redis s3 exists 'rlock:hold:{job}:due') == "$(redis s1 exists 'rlock:hold:{job}:due')" ]]
   # The others may leave now.
   redis_stop s1
   rlock renew job --owner "$owner"
@@ -291,7 +292,7 @@ put_back_by_renew() {
 
 @test "rlock renew puts a lost hold back, of each kind, but not on a server that was started less than a lease ago" {
   put_back_by_renew
-  put_back_by_renew -x
+  put_back_by_renew --history -x
   put_back_by_renew --protocol set
   one=$(rlock acquire -s --lease 60s job)
   for _ in {1..101}; do two=$(rlock acquire -s --lease 60s job); done

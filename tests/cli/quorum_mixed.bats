@@ -103,6 +103,7 @@ held_on_all() { [[ $(on_each exists job | paste -sd' ') == '1 1 1' ]]; }
   redis s2 config set requirepass common >/dev/null
   (umask 077 && echo common >pass)
   printf 'url = ["%s", "%s", "%s"]\npassword-file = "%s/pass"\n' "$S1" "$S2" "$S3" "$PWD" >rlock.toml
+  run -0 rlock --url "$S1 $S2 $S3" --password-file <(cat pass) status x
   job_start -v --lease 5s job -- bash -c 'touch begun; until [[ -e end ]]; do sleep 0.1; done'
   wait_until test -e begun
   for i in 1 2 3; do

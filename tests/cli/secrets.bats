@@ -204,6 +204,8 @@ none_seen() {
   (echo "$SECRET" >pipe) 3>&- &
   works --password-file pipe
   echo "$SECRET" | rlock run --password-file /dev/stdin x -- true
+  secret_file "$SECRET"
+  RLOCK_PASSWORD=$'\n' tells 0 'RLOCK_PASSWORD is empty' rlock run --config <(echo "password-file = '$PWD/pass'") x -- true
 }
 
 @test "a secret of Docker or Kubernetes: root's file on a read-only tmpfs, which others may read" {
@@ -293,9 +295,10 @@ nests() {
   RLOCK_URL=$(with_secret "$URL" ":$SECRET") told
   told --url "$(with_secret "$URL" ":$SECRET")" -q
   RLOCK_URL=$URL told --password-file <(echo "$SECRET")
+  secret_file "$SECRET"
+  RLOCK_URL=$URL told --password-file /dev/stdin <pass
   told --config <(echo "url = \"$(with_secret "$URL" ":$SECRET")\"")
   # And then it works.
-  secret_file "$SECRET"
   RLOCK_URL=$URL RLOCK_PASSWORD=$SECRET run -0 --separate-stderr rlock run x -- env RLOCK_PASSWORD_FILE=pass "$RLOCK" run -n x -- echo in
   [[ $output == in ]]
 }

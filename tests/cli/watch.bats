@@ -34,6 +34,12 @@ times() { [[ $(grep -c "$1" seen) == "$2" ]]; }
   rlock release x --owner "$owner"
   wait "$waiter"
   wait_until times 'state     free' 2
+  "$RLOCK" run --min-hold 1m x -- sh -c 'until [ -e end ]; do sleep 0.1; done' 3>&- &
+  wait_until times 'state     held' 3
+  touch end
+  wait_until grep -q 'has ended' seen
+  wait "$!"
+  rlock force-unlock -y --now x
   not gone "$watcher"
 }
 

@@ -103,11 +103,14 @@ refused() {
   [[ ! -e ran && -z $output ]]
 }
 
-accept_at_a_terminal() { python3 "$TESTS_DIR/lib/terminal.py" 'Grant locks at once' y "$RLOCK" doctor --accept-epoch; }
+accept_at_a_terminal() { python3 "$TESTS_DIR/lib/terminal.py" 'Grant locks at once' "${1:-y}" "$RLOCK" doctor --accept-epoch; }
 
 @test "an answer to doctor --accept-epoch counts only for what was shown" {
   single --enable-debug-command yes
   refused --epoch-guard job
+  run -75 accept_at_a_terminal n
+  tells 64 'there is no terminal' rlock doctor --accept-epoch
+  [[ -z $(redis a hget rlock:epoch asked) ]]
   MEANWHILE="redis-cli -s $a_sock debug change-repl-id" run -69 accept_at_a_terminal
   [[ $output == *'it was restarted or failed over, lost data, or was accepted by somebody else meanwhile; look again'* ]]
   refused --epoch-guard job

@@ -176,6 +176,7 @@ hide_proc() { unshare -m sh -c 'mount -t tmpfs none /proc && exec "$@"' sh "$@";
     done
     tells 71 'pidfd_open: ' timeout 20 ./deny_call pidfd_open "$error" "$RLOCK" run x -- touch ran
     assert_says 'rlock needs Linux 5.4 or later'
+    tells 78 'pidfd_open: ' timeout 20 ./deny_call pidfd_open "$error" "$RLOCK" --password-command 'echo p' status x
     [[ ! -e ran ]]
     free
     rlock run x -- sleep 2 3>&- &

@@ -157,8 +157,8 @@ def what_is_unusual_is_said(browser):
         deploy['queue'][0].update(host='', user='', pid=None)  # its record was lost
         retry['forecast'] = {'holds': 5, 'median_ms': 60000, 'p90_ms': 60000, 'wait_ms': None}
         known['totals'] = [{'name': 'tick', 'losses': 1, 'forced': 2, 'skips': 3}]
-        known['remarks'] = [{'text': '7 locks are left out'}]
-        known['about'][0]['refused'] = 2
+        known['remarks'] = ['7 locks are left out']
+        known['about']['refused'] = 2
         pool = {**retry, 'name': 'pool', 'kind': 'semaphore', 'slots': 3, 'slots_taken': 2, 'number_of_holders': 120, 'forecast': None}
         pool['holders'] = [{**retry, 'slot_numbers': [1], 'resources': ['gpu1']}, {**retry, 'mode': 'read'}] * 4
         known['locks'].append(pool)

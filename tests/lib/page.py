@@ -14,7 +14,6 @@ with open(sys.argv[1], encoding="utf-8") as file:
     text = file.read()
 found = re.search(r'<script type="application/json" id="data">\n(.*?)</script>', text, re.S)[1]
 known = json.loads(found)
-known |= {"about": known["about"][0], "remarks": [one["text"] for one in known["remarks"]], "text": text,
-          "table": html.unescape(re.search(r"<noscript>.*<pre>\n(.*?)</pre>", text, re.S)[1])}
+known |= {"text": text, "table": html.unescape(re.search(r"<noscript>.*<pre>\n(.*?)</pre>", text, re.S)[1])}
 value = eval(sys.argv[2], known)  # pylint: disable=eval-used
 print("\n".join(map(str, value)) if isinstance(value, list) else value)

@@ -131,7 +131,7 @@ ssize_t recv(int fd, void* bytes, size_t length, int flags) {
   Descriptor& socket = *world->descriptors.find(fd);
   if (socket.unread.empty()) return socket.ended ? 0 : failed(EAGAIN);
   const size_t got = socket.unread.copy(static_cast<char*>(bytes), length);
-  if (!(flags & MSG_PEEK)) socket.unread.erase(0, got);
+  socket.unread.erase(0, got);
   return static_cast<ssize_t>(got);
 }
 

@@ -175,9 +175,9 @@ TEST(Voter, DependentServersAreNotAQuorum) {
   same.heard(info("a", 9, "master_replid:x\r\n"), now);
   related.heard(info("c", 9, "master_replid:x\r\nrole:master\r\n"), now);
   replica.heard(info("d", 9, "master_replid:z\r\nrole:slave\r\n"), now);
-  EXPECT_TRUE(expect_independent({&a, &b}, {"1", "2"}));
+  EXPECT_TRUE(Voter::expect_independent({&a, &b}, {"1", "2"}));
   for (const Voter* other : {&same, &related, &replica}) {
-    const auto found = expect_independent({&a, other}, {"1", "2"});
+    const auto found = Voter::expect_independent({&a, other}, {"1", "2"});
     ASSERT_FALSE(found);
     EXPECT_EQ(found.error().code, Error::Code::config);
   }

@@ -30,15 +30,16 @@ class ClientTest : public testing::Test {
   }
 
   // Calls, and sends `answer` as soon as the command has come.
-  Result<Reply> call(std::string_view answer) {
+  Result<Reply> call(std::string_view answer) { return std::move(call_all(1, answer).front()); }
+  std::vector<Result<Reply>> call_all(std::size_t commands, std::string_view answer) {
     std::thread peer([&] {
       char command[64];
       if (wait_for(server.get(), POLLIN, soon()) != WaitEnd::ready) return;
       if (recv(server.get(), command, sizeof command, 0) > 0) send(answer);
     });
-    auto reply = client.call({"TIME"}, soon());
+    auto replies = client.call_all(std::vector<Words>(commands, {"TIME"}), soon());
     peer.join();
-    return reply;
+    return replies;
   }
 
   static Until soon() { return Until{}.at_most(10s); }
@@ -57,13 +58,18 @@ TEST_F(ClientTest, IgnoresAReplyThatCameBeforeItsCommand) {
   EXPECT_FALSE(client.hand_over()) << "the connection is dropped";
 }
 
-TEST_F(ClientTest, RefusesASecondReply) {
-  for (const char* answer : {":1\r\n:2\r\n", ":1\r\n*2\r\n:1\r\n", ":1\r\n$5\r\nab", ":1\r\nx"}) {
+TEST_F(ClientTest, RefusesMoreRepliesThanCommands) {
+  for (const auto& [commands, answer] : {std::pair{1U, ":1\r\n:2\r\n"},
+                                         {1U, ":1\r\n*2\r\n:1\r\n"},
+                                         {1U, ":1\r\n$5\r\nab"},
+                                         {1U, ":1\r\nx"},
+                                         {2U, ":0\r\n:1\r\n:2\r\n"}}) {
     connect();
-    const auto reply = call(answer);
-    ASSERT_FALSE(reply) << answer;
-    EXPECT_EQ(reply.error().code, Error::Code::protocol);
-    EXPECT_TRUE(reply.error().maybe_executed);
+    for (const auto& reply : call_all(commands, answer)) {
+      ASSERT_FALSE(reply) << answer;
+      EXPECT_EQ(reply.error().code, Error::Code::protocol);
+      EXPECT_TRUE(reply.error().maybe_executed);
+    }
     EXPECT_FALSE(client.hand_over());
   }
 }

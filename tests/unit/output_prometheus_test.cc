@@ -105,7 +105,7 @@ TEST(OutputPrometheus, TheHolderThatHasHadItLongestIsMeasuredAndShown) {
 }
 
 TEST(OutputTable, ATextThatWouldBeACommandIsMeasuredAsItIsPrinted) {
-  EXPECT_EQ(inert(table({{{"a"}, {"##[b]"}, {"c"}}}, {.width = 12})), "a  \\x23#[b]…\n");
+  EXPECT_EQ(inert(Table({.width = 12}).lines({{{"a"}, {"##[b]"}, {"c"}}})), "a  \\x23#[b]…\n");
 }
 
 TEST(OutputPrometheus, LabelsAreNamesThatCanBeReadAndUniqueAndUtf8) {

@@ -113,7 +113,7 @@ TEST(OptionTable, ADefaultThatIsAValueIsOneThatTheOptionTakes) {
     if (!spec.blank) continue;
     Invocation blank = spec.blank({});
     for (const OptionSpec& option : spec.options()) {
-      if (!option.defaults_to_value()) continue;
+      if (std::holds_alternative<std::string_view>(option.fallback)) continue;
       std::visit(
           [&](auto& options) {
             if constexpr (std::derived_from<std::remove_cvref_t<decltype(options)>, CommonOptions>) {

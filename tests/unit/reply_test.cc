@@ -5,6 +5,7 @@
 
 #include "redis/msgpack.h"
 #include "redis/server_error.h"
+#include "redis/server_info.h"
 
 namespace rlock::redis {
 namespace {
@@ -96,6 +97,7 @@ TEST(Reply, NumbersAreWhole) {
   EXPECT_EQ(text("12"), 12);
   for (const char* other : {"12x", "", "99999999999999999999"}) EXPECT_FALSE(text(other)) << other;
   EXPECT_FALSE(Reply{}.as_number());
+  EXPECT_FALSE(time_of(**read_all("*2\r\n:1\r\n:9223372036854775807\r\n")));
 }
 
 TEST(FormatCommand, KeepsEveryByte) {

@@ -79,6 +79,7 @@ TEST(ServerChecks, FindsServersThatForget) {
   EXPECT_EQ(verdict_of("persistence", "", {.appendfsync = "always"}), Verdict::ok);
   EXPECT_EQ(verdict_of("eviction", "maxmemory_policy:volatile-ttl"), Verdict::fail);
   EXPECT_EQ(verdict_of("eviction", "maxmemory_policy:volatile-ttl\r\nmaxmemory:0"), Verdict::ok);
+  EXPECT_EQ(verdict_of("eviction", "used_memory:9223372036854775807\r\nmaxmemory:1"), Verdict::warn);
   EXPECT_EQ(verdict_of("eviction", "used_memory:90"), Verdict::warn);
 }
 

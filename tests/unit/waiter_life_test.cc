@@ -57,7 +57,6 @@ class Waiting {
  private:
   static WaiterPlan plan(std::optional<milliseconds> limit) {
     return {.end = limit ? kBegin + *limit : TimePoint::max(),
-            .limited = limit.has_value(),
             .lease = 30s,
             .longest_look = 1h,
             .releases = "releases",
