@@ -258,6 +258,12 @@ std::string_view take_part(std::string_view& rest, char end) {
   return part;
 }
 
+std::string_view hash_tag(std::string_view key) {
+  const auto open = key.find('{');
+  const auto close = open == key.npos ? key.npos : key.find('}', open + 1);
+  return close == key.npos || close == open + 1 ? key : key.substr(open + 1, close - open - 1);
+}
+
 bool comes_before(const std::string& one, const std::string& other) {
   return strverscmp(one.c_str(), other.c_str()) < 0;
 }

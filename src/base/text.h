@@ -61,6 +61,10 @@ std::string joined(const Parts& parts, std::string_view between, Text text = {})
 // The part of `rest` before `end`, or all of it; both are taken off its front.
 std::string_view take_part(std::string_view& rest, char end);
 
+// The part of a key that determines its slot in a cluster: the text between the first { and the next }, or the whole
+// key if there is no such text (redis.io, "Redis cluster specification").
+std::string_view hash_tag(std::string_view key);
+
 // The order of names for people: job-2 before job-10. REQUIRES: no zero byte.
 bool comes_before(const std::string& one, const std::string& other);
 

@@ -83,7 +83,7 @@ Result<int> acquire(AcquireOptions& options, const lock::LeaseTiming& timing, co
     if (options.for_pid) write_line(keeper->get(), "go");
     return kDone;
   }
-  if (keeper) keeper->reset();  // which ends it, before it puts something back that was released
+  if (keeper) keeper->reset();  // which soon ends it, so that it hardly puts anything back after its release
   give_back(servers, holds, options.timeout);
   return std::unexpected(std::move(told).error());
 }

@@ -193,7 +193,7 @@ Result<std::vector<ToAccept>> servers_to_accept(lock::Servers& servers, millisec
     const std::string seen = check_epoch(epoch, is_guarded(servers, i)).seen;
     RLOCK_TRY(print((epoch ? where + ": " : "") + seen + "\n"));  // an error names the address itself
     if (epoch && holds_nobody_back(*epoch, is_guarded(servers, i))) {
-      lock::forget_mark(client, Until{}.at_most(exchange));
+      lock::forget_mark(client, shown->mark, Until{}.at_most(exchange));
     } else {
       found.emplace_back(&client, *shown);
     }
@@ -211,7 +211,8 @@ Result<int> accept_epochs(lock::Servers& servers, const DoctorOptions& options) 
                                 "Grant locks at once? Jobs that took one before this and still run would then "
                                 "overlap with others.");
   if (!answer || !*answer) {
-    for (const auto& [client, shown] : accepted) lock::forget_mark(*client, Until{}.at_most(options.timeout));
+    for (const auto& [client, shown] : accepted)
+      lock::forget_mark(*client, shown.mark, Until{}.at_most(options.timeout));
     if (!answer) return std::unexpected(answer.error());
     return print("unchanged\n", kNotAcquired);
   }

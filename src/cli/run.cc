@@ -48,6 +48,7 @@ std::vector<std::string> server_variables(const CommonOptions& options, const st
   set_file("RLOCK_SENTINEL_PASSWORD_FILE", options.sentinel_password_file);
   if (options.sentinel_user) set("RLOCK_SENTINEL_USER", options.sentinel_user);
   set_file("RLOCK_CONFIG", options.config_for_command);
+  if (const char* named = std::getenv("RLOCK_CONFIG"); named && !means_one_file(named)) unsetenv("RLOCK_CONFIG");
   const auto over_tls = std::ranges::find_if(addresses, [](const auto& one) { return one.server.tls.has_value(); });
   if (over_tls == addresses.end()) return all;
   const redis::TlsSettings& tls = *over_tls->server.tls;

@@ -48,7 +48,7 @@ Result<void> check_tls_file(const char* option, const std::string& path, bool se
   if (!opened) return std::unexpected(std::move(opened).error().in(option));
   const auto& file = *opened;
   if (!file) return bad_file(errno_text(ENOENT));
-  if (!file->can_be_opened_again()) return bad_file("not a regular file, so it cannot be read again");
+  if (!file->can_be_opened_again()) return bad_file("it cannot be read again; give the path of a regular file");
   if (secret && file->read_by_others()) {
     return bad_file("others may read the key; run chmod 600 " + escaped(shell_word(path)));
   }

@@ -44,7 +44,6 @@ Result<std::vector<Result<Reply>>> ask_together(const Reading& on, const std::ve
 template <class Items, class Ask, class Take>
 Result<void> ask_for_each(const Reading& on, Items& items, const Ask& command, const Take& take) {
   for (auto next = items.begin(); next != items.end();) {
-    RLOCK_TRY(within_list_limits(0, on.end));
     auto answered = next;
     std::vector<Command> commands;
     for (; next != items.end() && commands.size() < kTogether; ++next) commands.push_back(command(*next));

@@ -247,6 +247,7 @@ std::vector<Result<Reply>> Client::checked() {
 Result<Reply> Client::checked(Sent& one) {
   if (!one.answer) return fail(Error::Code::unavailable, "no answer in time");
   if (!*one.answer) return *one.answer;
+  // First, because a server that refuses service may also refuse what was sent along.
   if (one.reply()->is(Reply::Kind::error)) return std::unexpected(refusal(one));
   if (one.connection && one.connection->has_leftovers()) {
     // Nobody knows which of its replies is the one too many.

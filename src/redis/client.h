@@ -84,8 +84,8 @@ class Client {
   // What is known of the master that most Sentinels have named. Connects if necessary. Nothing if that is
   // unknown.
   std::optional<Connection::Naming> reign(const Until& until);
-  // The server has answered all commands of the last call, maybe with errors. REQUIRES: there was one.
-  bool answered() const { return std::ranges::all_of(round_, &Sent::reply); }
+  // The server has answered all commands of the last call, maybe with errors.
+  bool answered() const { return !round_.empty() && std::ranges::all_of(round_, &Sent::reply); }
   // As Tls::certificate_lasts(); none: there is no connection, or no TLS.
   std::optional<CertificateLife> certificate_lasts() const { return last_ ? last_->certificate_lasts() : std::nullopt; }
   // Closes all connections, silently: another process may have copies of them. Frees no memory before the next one is

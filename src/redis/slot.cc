@@ -12,12 +12,6 @@ constexpr std::size_t kMostNodes = 4096, kMostInDoubt = 64;
 
 }  // namespace
 
-std::string_view hash_tag(std::string_view key) {
-  const auto open = key.find('{');
-  const auto close = open == key.npos ? key.npos : key.find('}', open + 1);
-  return close == key.npos || close == open + 1 ? key : key.substr(open + 1, close - open - 1);
-}
-
 int slot_of(std::string_view key) {
   unsigned crc = 0;
   for (const char c : hash_tag(key)) {

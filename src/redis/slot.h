@@ -12,10 +12,7 @@ namespace rlock::redis {
 
 inline constexpr int kSlots = 16384;
 
-// The part of a key or of a sharded channel that determines its slot: the text between the first { and the next }, or
-// the whole key if there is no such text.
-std::string_view hash_tag(std::string_view key);
-// Its hash slot: CRC16 (XMODEM) of that part.
+// The hash slot of a key or of a sharded channel: CRC16 (XMODEM) of its hash_tag().
 int slot_of(std::string_view key);
 
 // The slot of a command that rlock sends, by its first key or its channel. Returns nothing if any server can be

@@ -151,8 +151,7 @@ void Listener::work(std::size_t which) {
 
 bool Listener::listen(std::size_t which) {
   const Until forever{TimePoint::max(), stop_.get()};
-  const Until end = forever.at_most(plan_.connect * static_cast<int>(plan_.channels.size()));
-  auto subscriber = Subscriber::open(plan_.addresses[which], plan_.channels, end);
+  auto subscriber = Subscriber::open(plan_.addresses[which], plan_.channels, forever.at_most(plan_.connect));
   if (!subscriber) {
     log::debug(plan_.name + ": cannot listen: " + subscriber.error().message);
     return may_pass(subscriber.error());

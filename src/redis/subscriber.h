@@ -69,7 +69,7 @@ class Listener {
   struct Plan {
     std::vector<Address> addresses;
     std::vector<std::string> channels;
-    milliseconds connect;  // the time to connect to a server, and for each channel
+    milliseconds connect;  // the time to connect to a server, and to ask for all channels
     std::string name;      // prefix of log messages
     Heard heard;
   };

@@ -97,8 +97,7 @@ bool has_input(int children) {
   setsid();  // it becomes the parent of orphans in the command's process group: see leave_group in run/monitor.cc
   const int failure = show_own_processes_only();
   if (write(ready, &failure, sizeof failure) < 0) _exit(1);
-  dup2(life, STDIN_FILENO);
-  dup2(children, STDOUT_FILENO);
+  if (dup2(life, STDIN_FILENO) < 0 || dup2(children, STDOUT_FILENO) < 0) _exit(1);
   close_fds(STDERR_FILENO);
   if (chdir("/") != 0) _exit(1);
   for (bool command_ended = false;;) {

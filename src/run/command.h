@@ -72,8 +72,8 @@ class GatedCommand {
   // the kernel kills everything in it, and it ends with us, even if all guards are killed at the same instant. A user
   // without the right to do that gets a user namespace as well (user_namespaces(7)). `open`: with an open gate. It
   // waits until the guards have noted what is pending (GuardState::say_noted). Errors: system (the kernel or a
-  // container may not allow a namespace). REQUIRES: this process is a subreaper with one thread, and all signals are
-  // held back.
+  // container may not allow a namespace). REQUIRES: this process is a subreaper with one thread, all signals are held
+  // back, and `signals` reads SIGCHLD.
   static Result<GatedCommand> fork_from_here(const Command& command, const SignalBlock& signals, GuardState& shared,
                                              bool isolate, bool open);
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What the guards share: a page of memory, a timer and a socket. With these, either can act alone.
+// What the guards share: some pages of memory, a timer and a socket. With these, either can act alone.
 #pragma once
 
 #include <cstdint>
@@ -17,14 +17,15 @@ inline constexpr std::size_t kMostHolds = 64;     // of a job
 inline constexpr int kGuards = 2;                 // the frontend and the monitor
 inline constexpr milliseconds kWakeAgain = 20ms;  // how often a frontend that may be about to stop is woken again
 inline constexpr std::size_t kLateVariables = 3;  // RLOCK_TOKEN, RLOCK_SLOT and RLOCK_RESOURCE
-inline constexpr std::size_t kLongestVariable = 8192;
+inline constexpr std::size_t kLongestVariable =   // that of all resources
+    sizeof "RLOCK_RESOURCE=" + lock::kMostTaken * (lock::kLongestResource + 1);
 
-// The page. The command shares it, too.
+// The pages. The command shares them, too.
 struct GuardState {
   static_assert(std::atomic<TimePoint>::is_always_lock_free && std::atomic<milliseconds>::is_always_lock_free &&
                 std::atomic<JobEnd>::is_always_lock_free);
 
-  // Maps a page that all processes forked later share, for as long as they live. Errors: system.
+  // Maps pages that all processes forked later share, for as long as they live. Errors: system.
   static Result<GuardState*> map();
 
   // What keeps the lock; both guards derive their deadlines from it. Set by the frontend before it sends `go`, then by
@@ -45,7 +46,7 @@ struct GuardState {
   void set_why(std::string_view why) { why_[why.copy(why_, sizeof why_ - 1)] = '\0'; }
 
   // The variables of the command's environment that are known only with the lock, "NAME=value". Set by the frontend
-  // before it sends `go`. REQUIRES: i < kLateVariables; it fits, as the names of kMostTaken slots do.
+  // before it sends `go`. REQUIRES: i < kLateVariables; it fits: at most kMostHolds tokens, or kMostTaken resources.
   char* late_variable(std::size_t i) { return late_variables_[i]; }
   void set_late_variable(std::size_t i, std::string_view text) {
     char(&variable)[kLongestVariable] = late_variables_[i];

@@ -58,7 +58,8 @@ void WaiterWatch::look_after_calls() {
   const Until forever{TimePoint::max(), stop_.get()};
   while (wait_for(calls_.get(), POLLIN, forever) == WaitEnd::ready) {
     clear_event(calls_);
-    for (std::size_t i = 0; i < holds_.size(); ++i) look(i);
+    for (std::size_t i = 0; i < holds_.size() && wait_for(-1, 0, forever.at_most(0ms)) == WaitEnd::deadline; ++i)
+      look(i);
     if (wait_for(-1, 0, forever.at_most(kLooksApart)) == WaitEnd::interrupted) return;
   }
 }

@@ -11,7 +11,7 @@
 namespace rlock::run {
 
 // Looks who is first in the queue of each lock as soon as it listens on the channels on which first waiters call
-// (lua/10_acquire.lua), and after calls, at most ten times a second, because anybody may call. It has threads and
+// (lua/10_acquire.lua), and after each call, at most ten times a second, because anybody may call. It has threads and
 // connections of its own, so that nothing waits for it. Without the right to listen it finds nobody.
 class WaiterWatch {
  public:

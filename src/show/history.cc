@@ -93,7 +93,7 @@ std::string HistoryTable::add(const PastHold& hold) {
                    hold.who.pid > 0 ? std::to_string(hold.who.pid) : "-",
                    escaped(hold.who.command, 60),
                    remarks_of(hold.who, 80)});
-  return rows_.size() <= kTogether ? "" : end();
+  return rows_.size() < kTogether ? "" : end();
 }
 
 std::string HistoryTable::end() { return table_.lines(std::exchange(rows_, {})); }

@@ -126,8 +126,10 @@ Result<EpochToAccept> mark_epoch(redis::Client& client, const Until& until) {
   return shown;
 }
 
-void forget_mark(redis::Client& client, const Until& until) {
-  static_cast<void>(client.call({"HDEL", lua::kEpoch, kMark}, until));
+void forget_mark(redis::Client& client, const std::string& mark, const Until& until) {
+  constexpr std::string_view kForget =
+      "if redis.call('hget', KEYS[1], ARGV[1]) == ARGV[2] then redis.call('hdel', KEYS[1], ARGV[1]) end";
+  static_cast<void>(client.call({"EVAL", kForget, "1", lua::kEpoch, kMark, mark}, until));
 }
 
 Result<void> accept_epoch(redis::Client& client, const EpochToAccept& shown, const std::string& who,

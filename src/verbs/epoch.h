@@ -68,8 +68,8 @@ struct EpochToAccept {
 
 // Marks the record. Errors: of Client::call; protocol if the server does not say its life. REQUIRES: no cluster.
 Result<EpochToAccept> mark_epoch(redis::Client& client, const Until& until);
-// Takes the mark away again, as far as possible.
-void forget_mark(redis::Client& client, const Until& until);
+// Takes that mark away again, as far as possible; another's stays.
+void forget_mark(redis::Client& client, const std::string& mark, const Until& until);
 
 // Ends the guard. REQUIRES: no cluster; the jobs whose locks the server may have forgotten before the record was marked
 // have ended. `who`: who ends it, for the record. Replaces a key of another type. Errors: those of Client::call;

@@ -8,7 +8,6 @@
 #include <set>
 
 #include "base/secret.h"
-#include "redis/slot.h"
 
 namespace rlock::lock {
 namespace {
@@ -39,7 +38,7 @@ Result<LockName> LockName::parse(std::string_view text) {
   if (has_control(text)) return bad("it contains a control character");
 
   LockName name{std::string(text)};
-  if (redis::hash_tag(name.holder_key()) != redis::hash_tag(text)) {
+  if (hash_tag(name.holder_key()) != hash_tag(text)) {
     return bad(
         "its braces would put its companion keys into another cluster slot; use one pair with text between, or none");
   }

@@ -314,7 +314,6 @@ std::string shown_at(const Reply& map, std::string_view name, std::size_t most =
 constexpr std::size_t kMostSpans = 20;
 constexpr long long kLongestSpan = 10LL * 365 * 24 * 3600 * 1000;  // ms
 
-// The map that a script has replied, and its outcome. Errors: protocol.
 // The outcome, and the map that a script has replied. Errors: protocol.
 Result<std::pair<std::string, Reply>> answer_of(const Reply& reply, std::string_view verb) {
   auto map = redis::unpacked(reply.as_text());

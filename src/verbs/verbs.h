@@ -43,7 +43,8 @@ class Verbs {
 
   // Takes the lock, or says why not. A waiter calls this again and again with the same owner id. To give up, and after
   // an error with maybe_executed, call release(): it removes the waiter from the queue and gives back what was granted
-  // in the meantime. `sent`: when this owner first asked. Errors: also config, see Servers::refuse_eviction.
+  // in the meantime. `sent`: just before this call; of several names in an attempt of a quorum, before the first.
+  // Errors: also config, see Servers::refuse_eviction.
   virtual Result<Acquired> acquire(const AcquireRequest& request, TimePoint sent, const Until& until) = 0;
 
   // Extends the leases, all in one exchange, without a second attempt. A quorum also puts a hold back on servers that

@@ -151,6 +151,5 @@ daemons() {
   wait_until said 'a process that /proc does not show'
   [[ $(grep -c 'cannot be killed' job.err) == 1 ]]
   job_finish go 6
-  tells 74 'hook did not end within 200ms' unshare -p -f --kill-child "$RLOCK" run --lease 1s --hook-timeout 200ms \
-    --on-lost 'exec sleep 100' job -- sh -c "redis-cli -s $srv_sock del job; exec sleep 100"
+  tells 74 'hook did not end within 200ms' unshare -p -f --kill-child "$RLOCK" run --lease 1s --hook-timeout 200ms --on-lost 'exec sleep 100' job -- sh -c "redis-cli -s $srv_sock del job; exec sleep 100"
 }

@@ -106,6 +106,8 @@ void* mmap(void* at, size_t length, int protection, int flags, int fd, off_t off
 MAY_FAIL(int, mlock, ENOMEM, (const void* at, size_t length), (at, length))
 MAY_FAIL(int, madvise, ENOMEM, (void* at, size_t length, int advice), (at, length, advice))
 MAY_FAIL(int, epoll_ctl, ENOMEM, (int set, int action, int fd, void* event), (set, action, fd, event))
+MAY_FAIL(ssize_t, readv, ENOMEM, (int fd, const struct iovec* parts, int count), (fd, parts, count))
+MAY_FAIL(ssize_t, writev, ENOBUFS, (int fd, const struct iovec* parts, int count), (fd, parts, count))
 MAY_FAIL(ssize_t, sendmsg, ENOBUFS, (int fd, const struct msghdr* message, int flags), (fd, message, flags))
 MAY_FAIL(ssize_t, recvmsg, ENOMEM, (int fd, struct msghdr* message, int flags), (fd, message, flags))
 
