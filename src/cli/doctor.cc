@@ -205,11 +205,9 @@ Result<std::vector<ToAccept>> servers_to_accept(lock::Servers& servers, millisec
 Result<int> accept_epochs(lock::Servers& servers, const DoctorOptions& options) {
   std::vector<Error> silent;
   const auto accepted = RLOCK_TRY(servers_to_accept(servers, options.timeout, silent));
-  const auto answer = accepted.empty() || options.yes
-                          ? Result<bool>(true)
-                          : confirmed(
-                                "Grant locks at once? Jobs that took one before this and still run would then "
-                                "overlap with others.");
+  constexpr const char* kQuestion =
+      "Grant locks at once? Jobs that took one before this and still run would then overlap with others.";
+  const auto answer = accepted.empty() || options.yes ? Result<bool>(true) : confirmed(kQuestion);
   if (!answer || !*answer) {
     for (const auto& [client, shown] : accepted)
       lock::forget_mark(*client, shown.mark, Until{}.at_most(options.timeout));

@@ -101,9 +101,10 @@ Result<std::optional<Message>> Subscriber::read(const Reply& reply) {
 
 Result<int> Subscriber::watched() {
   if (connections_.size() == 1) return connections_.front().fd();
+  if (all_) return all_.get();
   std::vector<int> fds;
   for (const Connection& connection : connections_) fds.push_back(connection.fd());
-  if (!all_) all_ = RLOCK_TRY(readable_with_any(fds));
+  all_ = RLOCK_TRY(readable_with_any(fds));
   return all_.get();
 }
 
